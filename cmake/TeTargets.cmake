@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# What every target of this project shares: language level, warnings, sanitizers, and how a test is declared.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(TE_CCACHE ccache)
+if(TE_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${TE_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_C_COMPILER_LAUNCHER})
+endif()
+find_program(TE_MOLD mold)
+if(TE_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# Two jobs of about 1 GB each are what a small machine takes.
+set_property(GLOBAL PROPERTY JOB_POOLS compile=2 link=2)
+set(CMAKE_JOB_POOL_COMPILE compile)
+set(CMAKE_JOB_POOL_LINK link)
+
+# Interface target with the project's warnings; generated code does not link it.
+add_library(te_warnings INTERFACE)
+target_compile_options(te_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+
+if(TE_SANITIZE)
+  add_compile_options(-fsanitize=${TE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${TE_SANITIZE})
+  if(TE_SANITIZE MATCHES undefined)
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+# te_library(NAME SOURCES a.cc ... [DEPS lib ...]): a static library of ours; headers are included from the tree's root.
+function(te_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE te_warnings)
+endfunction()
+
+# te_program(NAME SOURCES a.cc ... [DEPS lib ...]): an executable, put into BUILD/bin.
+function(te_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} te_warnings)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+endfunction()
+
+# te_test(NAME SOURCES a.cc ... [DEPS lib ...] [LABELS unit|bpf ...]): a GoogleTest program; each of its cases is a ctest.
+function(te_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  te_program(${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS} GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+endfunction()

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <boost/asio/impl/src.hpp>
+#include <boost/asio/ssl/impl/src.hpp>

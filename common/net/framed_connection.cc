@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/net/framed_connection.h"
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <utility>
+
+namespace te {
+
+namespace asio = boost::asio;
+
+FramedConnection::FramedConnection(TlsStream stream, std::size_t queue_limit_bytes)
+    : stream_(std::move(stream)),
+      wake_(stream_.get_executor(), asio::steady_timer::time_point::max()),
+      idle_(stream_.get_executor()),
+      queue_limit_bytes_(queue_limit_bytes) {}
+
+asio::awaitable<Result<std::string>> FramedConnection::read(std::chrono::milliseconds idle_limit) {
+  const auto self = shared_from_this();
+  std::array<char, 16384> chunk{};
+  while (true) {
+    auto body = decoder_.next();
+    if (!body) co_return std::move(body).error();
+    if (*body) co_return std::move(**body);
+    if (!open_) co_return Error{"connection closed"};
+    idle_.expires_after(idle_limit);
+    const std::uint64_t wait = ++waits_;  // an expiry already queued when its read ended belongs to no later read
+    idle_.async_wait([self, wait](const boost::system::error_code& aborted) {
+      if (aborted || !self->open_ || wait != self->waits_) return;
+      self->idle_expired_ = true;
+      self->close();
+    });
+    boost::system::error_code failed;
+    const std::size_t got =
+        co_await stream_.async_read_some(asio::buffer(chunk), asio::redirect_error(asio::use_awaitable, failed));
+    ++waits_;
+    idle_.cancel();
+    if (idle_expired_) co_return Error{"nothing received for " + std::to_string(idle_limit.count()) + " ms"};
+    if (failed) {
+      close();
+      co_return Error{"connection lost: " + failed.message()};
+    }
+    decoder_.feed({chunk.data(), got});
+  }
+}
+
+bool FramedConnection::send(const google::protobuf::MessageLite& message) {
+  if (!open_) return false;
+  std::string frame = encode_frame(message);
+  if (queued_bytes_ + frame.size() > queue_limit_bytes_ && !queue_.empty()) return false;
+  queued_bytes_ += frame.size();
+  queue_.push_back(std::move(frame));
+  wake_.cancel();
+  return true;
+}
+
+asio::awaitable<void> FramedConnection::run_writer() {
+  const auto self = shared_from_this();
+  while (open_) {
+    boost::system::error_code failed;
+    if (queue_.empty()) {
+      wake_.expires_at(asio::steady_timer::time_point::max());
+      co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, failed));
+      continue;
+    }
+    const std::string frame = std::move(queue_.front());
+    queue_.pop_front();
+    co_await asio::async_write(stream_, asio::buffer(frame), asio::redirect_error(asio::use_awaitable, failed));
+    queued_bytes_ -= frame.size();
+    if (failed) close();
+  }
+}
+
+void FramedConnection::close() {
+  if (!open_) return;
+  open_ = false;
+  boost::system::error_code ignored;
+  stream_.lowest_layer().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+  stream_.lowest_layer().close(ignored);
+  wake_.cancel();
+  idle_.cancel();
+}
+
+}  // namespace te

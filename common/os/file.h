@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/base/result.h"
+
+namespace te {
+
+/// The whole of a file; an Error names it and says why.
+Result<std::string> read_file(const std::string& path);
+/// Replaces a file in one step (temporary file beside it, fsync, rename), so that no reader sees half of it.
+Result<void> replace_file(const std::string& path, std::string_view text);
+/// `doing`: what errno says, as an Error: "open /x: No such file or directory".
+Error errno_error(const std::string& doing);
+Error errno_error(const std::string& doing, int error_number);
+
+}  // namespace te

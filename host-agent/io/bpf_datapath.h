@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+#include "host-agent/core/flow_sample.h"
+
+namespace te::agent {
+
+enum class AttachMode : std::uint8_t { kAuto, kTcx, kClsact };
+
+struct BpfDatapathOptions {
+  std::string pin_directory;  ///< on a bpffs; made if missing. Programs, maps and TCX links are pinned there
+};
+
+/// The tc programs of this host: loaded once, pinned, adopted by the next agent. Not thread safe.
+class BpfDatapath {
+ public:
+  struct Losses {
+    std::uint64_t events = 0;  ///< ring buffer full
+    std::uint64_t flows = 0;   ///< flow map full
+  };
+
+  /// Loads and pins, or adopts what is pinned already. Errors say what was tried and what to do (not root, no bpffs, ...).
+  static Result<BpfDatapath> open(const BpfDatapathOptions& options);
+  BpfDatapath(BpfDatapath&&) noexcept;
+  BpfDatapath& operator=(BpfDatapath&&) noexcept;
+  ~BpfDatapath();
+
+  /// Attaches both directions to an interface of the calling thread's network namespace; already attached is fine.
+  /// Returns the mode in force. Never ends the chain for other programs.
+  Result<AttachMode> attach(const std::string& interface, AttachMode wanted);
+  Result<void> detach(const std::string& interface);
+
+  /// Every flow in the kernel, IPv4 and IPv6.
+  Result<std::vector<FlowSample>> read_flows();
+  /// Steers an egress flow to `port` (0xC000..0xFFFF), or lets it go (0). Counters of the flow are kept.
+  Result<void> set_steering(const FlowKey& key, std::uint16_t port);
+  /// Forgets a flow that is idle; a steered flow is an Error.
+  Result<void> erase_flow(const FlowKey& key);
+
+  /// Readable when events wait.
+  [[nodiscard]] int event_fd() const;
+  /// Hands over all waiting events; returns how many.
+  std::size_t drain_events(const std::function<void(const KernelEvent&)>& take);
+  [[nodiscard]] Result<Losses> losses() const;
+
+  /// Removes what open() and attach() left in `pin_directory` and on interfaces of this network namespace.
+  static Result<void> cleanup(const BpfDatapathOptions& options);
+  /// Whether this kernel takes TCX (6.6+); an Error says why not.
+  static Result<void> probe_tcx();
+
+ private:
+  struct State;
+  explicit BpfDatapath(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace te::agent
