@@ -26,8 +26,8 @@ struct Error {
 }
 
 /// Ends the program when an invariant of our own code is broken; never for bad input.
-#define TE_CHECK(condition, message)                                 \
-  do {                                                               \
+#define TE_CHECK(condition, message)                                   \
+  do {                                                                 \
     if (!(condition)) ::te::check_failed(__FILE__, __LINE__, message); \
   } while (false)
 

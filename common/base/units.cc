@@ -31,7 +31,8 @@ Result<double> parse_rate_bps(std::string_view text) {
       if (suffix == name) return number * factor;
     }
   }
-  return Error{"'" + std::string(text) + "' is not a rate; write a positive number and bit, kbit, mbit or gbit, as in 400gbit"};
+  return Error{"'" + std::string(text) +
+               "' is not a rate; write a positive number and bit, kbit, mbit or gbit, as in 400gbit"};
 }
 
 std::string format_rate_bps(double rate_bps) {

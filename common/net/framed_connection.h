@@ -15,8 +15,8 @@
 
 namespace te {
 
-/// One TLS connection that carries frames. All of it runs on the stream's executor (one thread or a strand). Keep it in a
-/// shared_ptr: run_writer() and read() hold a reference while they wait.
+/// One TLS connection that carries frames. All of it runs on the stream's executor (one thread or a strand). Keep it in
+/// a shared_ptr: run_writer() and read() hold a reference while they wait.
 class FramedConnection : public std::enable_shared_from_this<FramedConnection> {
  public:
   /// `stream`: handshake done. `queue_limit_bytes`: waiting output above which send() refuses.

@@ -18,8 +18,8 @@ using X509Ptr = std::unique_ptr<X509, decltype(&X509_free)>;
 
 Result<std::string> common_name(const X509* certificate, const std::string& of) {
   std::array<char, 256> name{};
-  const int length =
-      X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name.data(), static_cast<int>(name.size()));
+  const int length = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name.data(),
+                                               static_cast<int>(name.size()));
   if (length <= 0) return Error{of + " has no common name"};
   const std::string text(name.data(), static_cast<std::size_t>(length));
   if (text.find('\0') != std::string::npos) return Error{of + " has a NUL byte in its common name"};
@@ -30,7 +30,8 @@ Result<std::string> common_name(const X509* certificate, const std::string& of) 
 
 Result<std::shared_ptr<boost::asio::ssl::context>> make_tls_context(const TlsFiles& files, TlsSide side) {
   namespace ssl = boost::asio::ssl;
-  auto context = std::make_shared<ssl::context>(side == TlsSide::kServer ? ssl::context::tls_server : ssl::context::tls_client);
+  auto context =
+      std::make_shared<ssl::context>(side == TlsSide::kServer ? ssl::context::tls_server : ssl::context::tls_client);
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_3_VERSION);
   boost::system::error_code failed;
   context->use_certificate_chain_file(files.certificate, failed);
@@ -53,7 +54,8 @@ Result<std::string> peer_common_name(TlsStream& stream) {
 Result<std::string> certificate_common_name(const std::string& path) {
   auto pem = read_file(path);
   if (!pem) return std::move(pem).error();
-  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem->data(), static_cast<int>(pem->size())), &BIO_free);
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem->data(), static_cast<int>(pem->size())),
+                                                      &BIO_free);
   const X509Ptr certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr), &X509_free);
   if (!certificate) return Error{path + " holds no PEM certificate"};
   return common_name(certificate.get(), path);

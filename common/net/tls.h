@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <memory>
 #include <string>
 
@@ -15,7 +15,7 @@ namespace te {
 struct TlsFiles {
   std::string certificate;  ///< this end's chain
   std::string key;
-  std::string ca;           ///< who signs the other end's certificate
+  std::string ca;  ///< who signs the other end's certificate
 };
 
 enum class TlsSide { kServer, kClient };

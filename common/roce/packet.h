@@ -13,11 +13,28 @@ namespace te::roce {
 
 /// BTH opcodes of the reliable connection service, and CNP.
 enum class Opcode : std::uint8_t {
-  kSendFirst = 0x00, kSendMiddle = 0x01, kSendLast = 0x02, kSendLastImmediate = 0x03, kSendOnly = 0x04,
-  kSendOnlyImmediate = 0x05, kWriteFirst = 0x06, kWriteMiddle = 0x07, kWriteLast = 0x08, kWriteLastImmediate = 0x09,
-  kWriteOnly = 0x0A, kWriteOnlyImmediate = 0x0B, kReadRequest = 0x0C, kReadResponseFirst = 0x0D,
-  kReadResponseMiddle = 0x0E, kReadResponseLast = 0x0F, kReadResponseOnly = 0x10, kAcknowledge = 0x11,
-  kAtomicAcknowledge = 0x12, kCompareSwap = 0x13, kFetchAdd = 0x14, kCnp = 0x81,
+  kSendFirst = 0x00,
+  kSendMiddle = 0x01,
+  kSendLast = 0x02,
+  kSendLastImmediate = 0x03,
+  kSendOnly = 0x04,
+  kSendOnlyImmediate = 0x05,
+  kWriteFirst = 0x06,
+  kWriteMiddle = 0x07,
+  kWriteLast = 0x08,
+  kWriteLastImmediate = 0x09,
+  kWriteOnly = 0x0A,
+  kWriteOnlyImmediate = 0x0B,
+  kReadRequest = 0x0C,
+  kReadResponseFirst = 0x0D,
+  kReadResponseMiddle = 0x0E,
+  kReadResponseLast = 0x0F,
+  kReadResponseOnly = 0x10,
+  kAcknowledge = 0x11,
+  kAtomicAcknowledge = 0x12,
+  kCompareSwap = 0x13,
+  kFetchAdd = 0x14,
+  kCnp = 0x81,
 };
 
 /// AETH syndromes: ACK 0x00..0x1F (credits; 0x1F none), RNR NAK 0x20 | timer, NAKs below.
@@ -27,25 +44,32 @@ inline constexpr std::uint8_t kSyndromeNakSequence = 0x60;
 inline constexpr std::uint8_t kSyndromeClassMask = 0xE0;
 
 /// RDMA extended transport header (WRITE_FIRST, WRITE_ONLY, READ_REQUEST).
-struct Reth { std::uint64_t address = 0; std::uint32_t rkey = 0; std::uint32_t length_bytes = 0; };
+struct Reth {
+  std::uint64_t address = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t length_bytes = 0;
+};
 /// ACK extended transport header. `msn`: 24 bits.
-struct Aeth { std::uint8_t syndrome = 0; std::uint32_t msn = 0; };
+struct Aeth {
+  std::uint8_t syndrome = 0;
+  std::uint32_t msn = 0;
+};
 
 /// One RoCEv2 packet, headers as fields. `payload` points into the parsed bytes, or to what build() shall copy.
 struct Packet {
   IpAddress source;
   IpAddress destination;
   std::uint16_t source_port = 0;
-  std::uint8_t traffic_class = 0;    ///< IPv4 TOS or IPv6 traffic class; low two bits are ECN (2 = ECT(0), 3 = CE)
+  std::uint8_t traffic_class = 0;  ///< IPv4 TOS or IPv6 traffic class; low two bits are ECN (2 = ECT(0), 3 = CE)
   std::uint8_t hop_limit = 64;
-  std::uint16_t ip_id = 0;           ///< IPv4 only
-  std::uint32_t flow_label = 0;      ///< IPv6 only, 20 bits
+  std::uint16_t ip_id = 0;       ///< IPv4 only
+  std::uint32_t flow_label = 0;  ///< IPv6 only, 20 bits
   Opcode opcode = Opcode::kSendOnly;
   bool ack_request = false;
   bool backward_congestion = false;  ///< BECN; set in a CNP
   std::uint16_t pkey = 0xFFFF;
-  std::uint32_t destination_qpn = 0; ///< 24 bits
-  std::uint32_t psn = 0;             ///< 24 bits
+  std::uint32_t destination_qpn = 0;  ///< 24 bits
+  std::uint32_t psn = 0;              ///< 24 bits
   std::optional<Reth> reth;
   std::optional<Aeth> aeth;
   std::optional<std::uint32_t> immediate;

@@ -18,7 +18,8 @@ inline constexpr std::uint32_t kFlowLabelMask = 0xFFFFF;
 /// Flow label that stands for a QP pair when none is set; symmetric. Linux rdma_calc_flow_label.
 [[nodiscard]] std::uint32_t flow_label_of_qpns(std::uint32_t local_qpn, std::uint32_t remote_qpn);
 /// Source port that a NIC gives a QP: from `flow_label`, or from the QPNs where it is 0. Linux rdma_get_udp_sport.
-[[nodiscard]] std::uint16_t source_port_of_qp(std::uint32_t flow_label, std::uint32_t local_qpn, std::uint32_t remote_qpn);
+[[nodiscard]] std::uint16_t source_port_of_qp(std::uint32_t flow_label, std::uint32_t local_qpn,
+                                              std::uint32_t remote_qpn);
 /// A flow label, never 0, that gives `port` (0xC000..0xFFFF).
 [[nodiscard]] std::uint32_t flow_label_of_source_port(std::uint16_t port);
 

@@ -35,7 +35,8 @@ Result<YamlReader> YamlReader::parse(std::string_view text, std::string source) 
 }
 
 Error YamlReader::error(const std::string& message) const {
-  return Error{source_ + ":" + std::to_string(node_.Mark().line + 1) + ": " + (path_.empty() ? "" : path_ + ": ") + message};
+  return Error{source_ + ":" + std::to_string(node_.Mark().line + 1) + ": " + (path_.empty() ? "" : path_ + ": ") +
+               message};
 }
 
 Result<void> YamlReader::only_keys(std::initializer_list<std::string_view> keys) const {
@@ -115,8 +116,8 @@ Result<double> YamlReader::number_or(std::string_view key, double fallback, doub
   if (!text) return std::move(text).error();
   const auto number = parse_number<double>(*text);
   if (!number || !std::isfinite(*number) || *number < least || *number > most) {
-    return found->error("expected a number from " + std::to_string(least) + " to " + std::to_string(most) + ", found '" +
-                        *text + "'");
+    return found->error("expected a number from " + std::to_string(least) + " to " + std::to_string(most) +
+                        ", found '" + *text + "'");
   }
   return *number;
 }

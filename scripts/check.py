@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds and tests roce-te: formatting, unit, BPF and fabric tests, sanitizer builds, fuzzers, lint, quickstart, benchmarks.
+
+Exit status 0 when nothing failed and nothing was skipped. The last line is 'N passed, N failed, N skipped'.
+"""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+LOGS = TOP / "out" / "check"
+JOBS = "2"
+SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$")
+
+
+@dataclasses.dataclass
+class Counts:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def log_of(name: str) -> pathlib.Path:
+    return LOGS / (name.replace(" ", "-") + ".log")
+
+
+def run(name: str, command: list, timeout_s: int, **keywords) -> tuple[int, str]:
+    """Runs a command with its output in a log file; returns exit status and output."""
+    path = log_of(name)
+    with path.open("w") as log:
+        try:
+            status = subprocess.run(command, cwd=TOP, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                    timeout=timeout_s, **keywords).returncode
+        except subprocess.TimeoutExpired:
+            log.write(f"\ncheck: ended after {timeout_s} s\n")
+            status = 124
+    return status, path.read_text(errors="replace")
+
+
+def single(name: str, command: list, timeout_s: int) -> Counts:
+    """A step that passes or fails as a whole."""
+    status, output = run(name, command, timeout_s)
+    if status == 0:
+        return Counts(passed=1)
+    print(tail(output), flush=True)
+    return Counts(failed=1)
+
+
+def tail(output: str, lines: int = 60) -> str:
+    return "\n".join(output.splitlines()[-lines:])
+
+
+def build(preset: str, targets: list[str] = ()) -> bool:
+    name = f"build {preset}"
+    status, output = run(name + " configure", ["cmake", "--preset", preset], 300)
+    if status == 0:
+        command = ["cmake", "--build", "--preset", preset, "-j", JOBS]
+        if targets:
+            command += ["--target", *targets]
+        status, output = run(name, command, 1800)
+    if status != 0:
+        print(tail(output), flush=True)
+    return status == 0
+
+
+def ctest(preset: str, labels: str | None = None) -> Counts:
+    """Builds a preset and runs its ctests; counts come from the JUnit file that ctest writes."""
+    if not build(preset):
+        return Counts(failed=1)
+    junit = LOGS / f"{preset}.xml"
+    junit.unlink(missing_ok=True)
+    command = ["ctest", "--test-dir", f"out/build/{preset}", "--output-on-failure", "--output-junit", str(junit)]
+    if labels:
+        command += ["-L", labels]
+    status, output = run(f"ctest {preset}", command, 1800)
+    if not junit.exists():
+        print(tail(output), flush=True)
+        return Counts(failed=1)
+    counts = Counts()
+    for case in xml.parse(junit).getroot().iter("testcase"):
+        kind = case.get("status")
+        if kind == "run":
+            counts.passed += 1
+            continue
+        print(f"  {kind}: {case.get('name')}", flush=True)
+        if kind in ("notrun", "disabled", "skipped"):
+            counts.skipped += 1
+        else:
+            counts.failed += 1
+    if status != 0:
+        print(tail(output), flush=True)
+        counts.failed = max(counts.failed, 1)
+    if counts.passed == 0:
+        counts.failed += 1
+    return counts
+
+
+def counted(name: str, command: list, timeout_s: int) -> Counts:
+    """A step whose last line is 'N passed, N failed, N skipped'."""
+    status, output = run(name, command, timeout_s)
+    last = next((SUMMARY.match(line) for line in reversed(output.splitlines()) if SUMMARY.match(line)), None)
+    counts = Counts(*map(int, last.groups())) if last else Counts(failed=1)
+    if status != 0 and counts.failed == 0:
+        counts.failed = 1
+    if counts.failed or counts.skipped:
+        print(tail(output, 120), flush=True)
+    return counts
+
+
+def check_format() -> Counts:
+    files = subprocess.run(["git", "ls-files", "*.cc", "*.h", "*.c"], cwd=TOP, check=True, stdout=subprocess.PIPE,
+                           text=True).stdout.split()
+    return single("format", ["clang-format-16", "--dry-run", "-Werror", *files], 120)
+
+
+def check_tidy() -> Counts:
+    """clang-tidy over every source of ours, with the compile commands of the clang build."""
+    files = subprocess.run(["git", "ls-files", "*.cc"], cwd=TOP, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    sources = [f"^{re.escape(str(TOP / name))}$" for name in files]
+    return single("tidy", ["run-clang-tidy-16", "-quiet", "-j", JOBS, "-p", "out/build/asan-ubsan", *sources], 1500)
+
+
+def check_bench(factor: float) -> Counts:
+    return single("bench", ["./bench", "--factor", str(factor)], 900)
+
+
+STEPS = {
+    "format": lambda options: check_format(),
+    "dev": lambda options: ctest("dev"),
+    "fabric": lambda options: counted("fabric", ["tests/fabric/run", "out/build/dev"], 1500),
+    "asan-ubsan": lambda options: ctest("asan-ubsan"),
+    "tidy": lambda options: check_tidy(),
+    "tsan": lambda options: ctest("tsan", "threads"),
+    "quickstart": lambda options: single("quickstart", ["./quickstart", "--seed", "1", "--out", "out/check/quickstart"], 600),
+    "bench": lambda options: check_bench(1.0 if options.full else 2.0),
+}
+
+
+def install() -> bool:
+    status, output = run("install", ["scripts/install-deps", "all"], 1800)
+    print(output.strip() if status == 0 else tail(output), flush=True)
+    return status == 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="the long ones too: all seeds, ten minutes a fuzzer, limits unrelaxed")
+    parser.add_argument("--only", nargs="+", choices=STEPS, metavar="STEP", help="only these steps: " + ", ".join(STEPS))
+    options = parser.parse_args()
+    os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    LOGS.mkdir(parents=True, exist_ok=True)
+
+    begin = time.monotonic()
+    if not install():
+        print(Counts(failed=1))
+        return 1
+    total = Counts()
+    for name in options.only or STEPS:
+        print(f"check: {name} ...", flush=True)
+        started = time.monotonic()
+        counts = STEPS[name](options)
+        total += counts
+        print(f"check: {name}: {counts} in {time.monotonic() - started:.0f} s (log: {log_of(name).parent})", flush=True)
+    print(f"check: took {time.monotonic() - begin:.0f} s")
+    print(total, flush=True)
+    return 1 if total.failed or total.skipped or not total.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
