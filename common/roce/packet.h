@@ -74,6 +74,9 @@ struct Packet {
   std::optional<Aeth> aeth;
   std::optional<std::uint32_t> immediate;
   std::span<const std::uint8_t> payload;
+  bool dont_fragment = true;  ///< IPv4 only
+  bool solicited_event = false;
+  bool migration_state = false;  ///< BTH "M"
 };
 
 /// Bytes that build() makes of `packet`, from the IP header to the ICRC: pad included, 16 reserved bytes for a CNP.
@@ -81,6 +84,7 @@ struct Packet {
 /// The packet from the IP header to the ICRC, checksums and ICRC filled in (UDP checksum 0 on IPv4, right on IPv6).
 [[nodiscard]] std::vector<std::uint8_t> build(const Packet& packet);
 /// Reads the bytes from the IP header to the ICRC (trailing link padding is ignored). An Error says what is malformed.
+/// Of an opcode that is not in Opcode, all that follows the BTH is payload; of atomics, the AtomicETH is.
 /// Does not check the ICRC: see has_valid_icrc().
 Result<Packet> parse(std::span<const std::uint8_t> ip);
 [[nodiscard]] bool has_valid_icrc(std::span<const std::uint8_t> ip);
