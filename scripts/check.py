@@ -134,6 +134,19 @@ def check_tidy() -> Counts:
     return single("tidy", ["run-clang-tidy-16", "-quiet", "-j", JOBS, "-p", "out/build/asan-ubsan", *sources], 1500)
 
 
+def check_fuzz(seconds: int) -> Counts:
+    """Each fuzz target of the sanitizer build for a while, from its kept corpus; a crash is left in out/check."""
+    counts = Counts()
+    for target in sorted((TOP / "out/build/asan-ubsan/fuzz").glob("te-fuzz-*")):
+        name = target.name.removeprefix("te-fuzz-")
+        corpus = LOGS / "corpus" / name
+        corpus.mkdir(parents=True, exist_ok=True)
+        counts += single(f"fuzz {name}", [target, f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10",
+                                          f"-artifact_prefix={LOGS}/{name}-", corpus, f"tests/fuzz/corpus/{name}"],
+                         seconds + 120)
+    return counts if counts.passed + counts.failed else Counts(failed=1)
+
+
 def check_bench(factor: float) -> Counts:
     return single("bench", ["./bench", "--factor", str(factor)], 900)
 
@@ -143,6 +156,7 @@ STEPS = {
     "dev": lambda options: ctest("dev"),
     "fabric": lambda options: counted("fabric", ["tests/fabric/run", "out/build/dev"], 1500),
     "asan-ubsan": lambda options: ctest("asan-ubsan"),
+    "fuzz": lambda options: check_fuzz(600 if options.full else 10),
     "tidy": lambda options: check_tidy(),
     "tsan": lambda options: ctest("tsan", "threads"),
     "quickstart": lambda options: single("quickstart", ["./quickstart", "--seed", "1", "--out", "out/check/quickstart"], 600),
