@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace te::lab {
+namespace {
+
+/// Room in a port's queue: the windows of more QPs than a lab's links ever share. Memory is taken only when used.
+constexpr int kQueueLimitBytes = 8 << 20;
+/// Token bucket: enough for two full packets, so that the shaped rate is smooth at the scale of a window.
+constexpr int kBurstPackets = 2;
+constexpr int kMinBurstBytes = 3000;
+/// What a switch's CPU answers (real switches: 100 to a few hundred ICMP errors a second).
+constexpr int kIcmpPerSecond = 200;
+
+using Out = std::back_insert_iterator<std::string>;
+
+void append_port(std::string& text, const Fabric& fabric, const Link& link, const Port& port, const Port& peer) {
+  const Out out(text);
+  const bool v6 = fabric.is_v6();
+  fmt::format_to(out, "addr add {}/{} dev {}{}\n", port.address.to_string(), link.prefix_length, port.name,
+                 v6 ? " nodad" : "");
+  fmt::format_to(out, "link set {} up\n", port.name);
+  // Known neighbours: a burst at the start of traffic would overrun the queue of packets that wait for resolution.
+  fmt::format_to(out, "neigh add {} lladdr {} dev {} nud permanent\n", peer.address.to_string(), peer.mac, port.name);
+}
+
+void append_routes(std::string& text, const Fabric& fabric, std::size_t node) {
+  const Out out(text);
+  for (const Route& route : routes_of(fabric, node)) {
+    fmt::format_to(out, "route add {}", route.prefix);
+    if (route.next_hops.size() == 1) {
+      fmt::format_to(out, " via {} dev {}", route.next_hops[0].first, route.next_hops[0].second);
+    } else {
+      for (const auto& [gateway, interface] : route.next_hops) {
+        fmt::format_to(out, " nexthop via {} dev {}", gateway, interface);
+      }
+    }
+    text += '\n';
+  }
+}
+
+}  // namespace
+
+std::string namespace_batch(const Fabric& fabric) {
+  std::string text = "netns add " + fabric.management_netns + "\n";
+  for (const Node& node : fabric.nodes) text += "netns add " + node.netns + "\n";
+  return text;
+}
+
+std::string link_batch(const Fabric& fabric) {
+  std::string text;
+  const Out out(text);
+  for (const Link& link : fabric.links) {
+    const auto end = [&](const Port& port) {
+      return fmt::format("name {} address {} mtu {} numtxqueues 1 numrxqueues 1 netns {}", port.name, port.mac,
+                         fabric.spec.mtu, fabric.nodes[port.node].netns);
+    };
+    fmt::format_to(out, "link add {} type veth peer {}\n", end(link.a), end(link.b));
+  }
+  for (const Node& node : fabric.nodes) {
+    fmt::format_to(out, "link add name {} netns {} type veth peer name {} netns {}\n", kManagementInterface, node.netns,
+                   node.name, fabric.management_netns);
+  }
+  return text;
+}
+
+std::string node_ip_batch(const Fabric& fabric, std::size_t node) {
+  std::string text = "link set lo up\n";
+  for (const Link& link : fabric.links) {
+    if (link.a.node == node) append_port(text, fabric, link, link.a, link.b);
+    if (link.b.node == node) append_port(text, fabric, link, link.b, link.a);
+  }
+  append_routes(text, fabric, node);
+  fmt::format_to(Out(text), "addr add {}/{} dev {}\nlink set {} up\n", fabric.nodes[node].management.to_string(),
+                 kManagementPrefixLength, kManagementInterface, kManagementInterface);
+  return text;
+}
+
+std::vector<std::string> fabric_ports(const Fabric& fabric, std::size_t node) {
+  std::vector<std::string> ports;
+  for (const Link& link : fabric.links) {
+    if (link.a.node == node) ports.push_back(link.a.name);
+    if (link.b.node == node) ports.push_back(link.b.name);
+  }
+  return ports;
+}
+
+std::string node_tc_batch(const Fabric& fabric, std::size_t node) {
+  std::string text;
+  // A host's own sending is paced by its endpoint, as by a NIC.
+  if (fabric.nodes[node].kind == NodeKind::kHost) return text;
+  const int burst_bytes = std::max(kBurstPackets * (fabric.spec.mtu + 14), kMinBurstBytes);
+  for (const std::string& port : fabric_ports(fabric, node)) {
+    fmt::format_to(Out(text), "qdisc add dev {} root tbf rate {:.0f}bit burst {}b limit {}b\n", port,
+                   fabric.spec.rate_bps, burst_bytes, kQueueLimitBytes);
+  }
+  return text;
+}
+
+std::vector<Sysctl> node_sysctls(const Fabric& fabric, std::size_t node) {
+  const bool v6 = fabric.is_v6();
+  std::vector<Sysctl> settings{{"net/ipv4/conf/all/rp_filter", "0"}, {"net/ipv4/conf/default/rp_filter", "0"}};
+  for (const char* scope : {"all", "default"}) {
+    settings.push_back({fmt::format("net/ipv6/conf/{}/accept_ra", scope), "0", v6});
+    settings.push_back({fmt::format("net/ipv6/conf/{}/disable_ipv6", scope), v6 ? "0" : "1", v6});
+  }
+  if (fabric.nodes[node].kind == NodeKind::kHost) return settings;
+  for (const char* scope : {"all", "default"}) {
+    settings.push_back({fmt::format("net/ipv4/conf/{}/ignore_routes_with_linkdown", scope), "1"});
+    if (v6) settings.push_back({fmt::format("net/ipv6/conf/{}/ignore_routes_with_linkdown", scope), "1"});
+    if (v6) settings.push_back({fmt::format("net/ipv6/conf/{}/forwarding", scope), "1"});
+  }
+  settings.push_back({"net/ipv4/ip_forward", "1"});
+  settings.push_back({"net/ipv4/fib_multipath_hash_policy", "1"});
+  if (v6) settings.push_back({"net/ipv6/fib_multipath_hash_policy", "1"});
+  settings.push_back({"net/ipv4/fib_multipath_hash_seed", std::to_string(fabric.nodes[node].hash_seed), false});
+  settings.push_back({"net/ipv4/icmp_errors_use_inbound_ifaddr", "1"});
+  // The limit a destination is off and the one of the whole switch is on; IPv6 errors draw on the same budget.
+  settings.push_back({"net/ipv4/icmp_ratelimit", "0"});
+  if (v6) settings.push_back({"net/ipv6/icmp/ratelimit", "0"});
+  settings.push_back({"net/ipv4/icmp_msgs_per_sec", std::to_string(kIcmpPerSecond), false});
+  return settings;
+}
+
+std::string management_ip_batch(const Fabric& fabric) {
+  std::string text;
+  const Out out(text);
+  fmt::format_to(out, "link set lo up\nlink add br0 type bridge forward_delay 0\naddr add {}/{} dev br0\n",
+                 kControllerAddress, kManagementPrefixLength);
+  text += "link set br0 up\n";
+  for (const Node& node : fabric.nodes) fmt::format_to(out, "link set {} master br0 up\n", node.name);
+  return text;
+}
+
+}  // namespace te::lab

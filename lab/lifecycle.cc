@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/lifecycle.h"
+
+#include <fmt/format.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <sstream>
+
+#include "common/base/units.h"
+#include "common/os/file.h"
+#include "lab/commands.h"
+#include "lab/fabric.h"
+#include "lab/marker.h"
+#include "lab/netns.h"
+#include "lab/process.h"
+#include "lab/state.h"
+
+namespace te::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kGraceMs = 3000;
+constexpr const char* kUpProcess = "up";
+
+volatile std::sig_atomic_t g_interrupted = 0;
+
+void on_signal(int) { g_interrupted = 1; }
+
+/// Lets SIGINT and SIGTERM end a build between two steps, so that it can be undone.
+void watch_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(number, &action, nullptr);
+}
+
+Result<void> run_steps(const std::vector<std::function<Result<void>()>>& steps) {
+  for (const auto& step : steps) {
+    if (g_interrupted != 0) return Error{"interrupted"};
+    auto done = step();
+    if (g_interrupted != 0) return Error{"interrupted"};
+    if (!done) return done;
+  }
+  return {};
+}
+
+Result<void> set_up_node(const Fabric& fabric, std::size_t index, const Marker& marker) {
+  const Node& node = fabric.nodes[index];
+  return run_steps({
+      [&] { return enter_netns(node.netns); },
+      [&]() -> Result<void> {
+        for (const Sysctl& setting : node_sysctls(fabric, index)) {
+          auto written = write_sysctl(setting.path, setting.value);
+          if (!written && setting.required) return written;
+        }
+        return {};
+      },
+      [&] {
+        return run_program({"ip", "-batch", "-"}, node_ip_batch(fabric, index));
+      },
+      [&]() -> Result<void> {
+        const std::string shaping = node_tc_batch(fabric, index);
+        if (shaping.empty()) return {};
+        return run_program({"tc", "-batch", "-"}, shaping);
+      },
+      [&]() -> Result<void> {
+        if (node.kind == NodeKind::kHost) return {};
+        return marker.attach(fabric_ports(fabric, index));
+      },
+  });
+}
+
+Result<void> set_up_nodes(const Fabric& fabric) {
+  auto marker = Marker::load(fabric.spec.mark_bytes);
+  if (!marker) return std::move(marker).error();
+  std::vector<std::function<Result<void>()>> tasks;
+  tasks.emplace_back([&]() -> Result<void> {
+    auto entered = enter_netns(fabric.management_netns);
+    if (!entered) return entered;
+    return run_program({"ip", "-batch", "-"}, management_ip_batch(fabric));
+  });
+  for (std::size_t index = 0; index < fabric.nodes.size(); ++index) {
+    tasks.emplace_back([&, index]() -> Result<void> {
+      auto done = set_up_node(fabric, index, *marker);
+      if (!done) return with_context(done.error(), fabric.nodes[index].name);
+      return {};
+    });
+  }
+  return run_in_children(tasks);
+}
+
+Result<void> mount_bpffs(const std::string& directory) {
+  if (::mount("bpffs", directory.c_str(), "bpf", 0, nullptr) != 0) return errno_error("mount a bpffs on " + directory);
+  return {};
+}
+
+Result<void> build(const Fabric& fabric) {
+  const std::string directory = state_directory(fabric.spec.id);
+  return run_steps({
+      [&]() -> Result<void> {
+        auto self = identify(::getpid());
+        if (!self) return std::move(self).error();
+        return note_process(fabric.spec.id, kUpProcess, *self);
+      },
+      [&] { return replace_file(directory + "/lab.json", lab_json(fabric)); },
+      [&] { return replace_file(directory + "/topology.yaml", topology_yaml(fabric)); },
+      [&] { return mount_bpffs(directory + "/bpffs"); },
+      [&] {
+        return run_program({"ip", "-batch", "-"}, namespace_batch(fabric));
+      },
+      [&] {
+        return run_program({"ip", "-batch", "-"}, link_batch(fabric));
+      },
+      [&] { return set_up_nodes(fabric); },
+  });
+}
+
+/// Mount points at or below `directory`, deepest first.
+std::vector<std::string> mounts_below(const std::string& directory) {
+  std::vector<std::string> found;
+  std::ifstream table("/proc/self/mountinfo");
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream fields(line);
+    std::string id;
+    std::string parent;
+    std::string device;
+    std::string root;
+    std::string point;
+    fields >> id >> parent >> device >> root >> point;
+    if (point == directory || point.starts_with(directory + "/")) found.push_back(point);
+  }
+  std::ranges::sort(found, std::greater<>());
+  return found;
+}
+
+Result<void> delete_namespaces(const std::string& id) {
+  // A second look: a command that was about to make one may have been on its way when it was ended.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    std::string batch;
+    for (const std::string& name : netns_with_prefix(netns_prefix(id))) batch += "netns del " + name + "\n";
+    if (batch.empty()) return {};
+    auto deleted = run_program({"ip", "-force", "-batch", "-"}, batch);
+    if (!deleted && !netns_with_prefix(netns_prefix(id)).empty()) return deleted;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> bring_up(const Spec& spec) {
+  watch_signals();
+  auto id = claim_id(spec.id);
+  if (!id) return id;
+  Spec named = spec;
+  named.id = *id;
+  const Fabric fabric = lay_out(named);
+  const auto built = build(fabric);
+  forget_process(*id, kUpProcess);
+  if (built) return *id;
+  const auto removed = take_down(*id);
+  Error error = built.error();
+  if (!removed) error.message += "; and clearing up failed: " + removed.error().message;
+  return with_context(std::move(error), "build lab " + *id);
+}
+
+Result<void> take_down(const std::string& id) {
+  const std::string directory = state_directory(id);
+  const auto namespaces = netns_with_prefix(netns_prefix(id));
+  if (namespaces.empty() && !fs::exists(directory)) return Error{"there is no lab '" + id + "'"};
+  auto processes = noted_processes(id);
+  std::ranges::copy(processes_in(namespaces), std::back_inserter(processes));
+  end_processes(processes, kGraceMs);
+  auto deleted = delete_namespaces(id);
+  if (!deleted) return deleted;
+  for (const std::string& point : mounts_below(directory)) {
+    if (::umount2(point.c_str(), MNT_DETACH) != 0) return errno_error("unmount " + point);
+  }
+  std::error_code problem;
+  fs::remove_all(directory, problem);
+  if (problem) return Error{"remove " + directory + ": " + problem.message()};
+  ::rmdir(kRunDirectory);
+  return {};
+}
+
+Result<void> execute_in(const std::string& id, const std::string& node, const std::vector<std::string>& command) {
+  auto fabric = read_lab(id);
+  if (!fabric) return std::move(fabric).error();
+  const std::size_t index = find_node(*fabric, node);
+  if (index == fabric->nodes.size() && node != "mgmt") return Error{"lab " + id + " has no node '" + node + "'"};
+  auto entered = enter_netns(node == "mgmt" ? fabric->management_netns : fabric->nodes[index].netns);
+  if (!entered) return entered;
+  std::vector<std::string> words = command;
+  std::vector<char*> argv;
+  std::ranges::transform(words, std::back_inserter(argv), [](std::string& word) { return word.data(); });
+  argv.push_back(nullptr);
+  ::execvp(argv[0], argv.data());
+  return errno_error("run " + command[0]);
+}
+
+Result<std::string> describe(const std::string& id, bool as_json) {
+  auto fabric = read_lab(id);
+  if (!fabric) return std::move(fabric).error();
+  const auto present = netns_with_prefix(netns_prefix(id)).size();
+  const auto expected = fabric->nodes.size() + 1;
+  const auto processes = processes_in(netns_with_prefix(netns_prefix(id)));
+  const Spec& spec = fabric->spec;
+  if (as_json) {
+    return fmt::format(
+        R"({{"id": "{}", "directory": "{}", "hosts": {}, "leaves": {}, "spines": {}, "rate_bps": {:.0f}, "mtu": {}, "seed": {}, "family": {}, "namespaces": {}, "namespaces_expected": {}, "processes": {}}})",
+        id, state_directory(id), spec.hosts, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
+        fabric->is_v6() ? 6 : 4, present, expected, processes.size());
+  }
+  return fmt::format(
+      "{}: {} hosts, {} leaves, {} spines, {} links of {}, MTU {}, IPv{}, seed {}; {} of {} namespaces, "
+      "{} processes; files in {}",
+      id, spec.hosts, spec.leaves, spec.spines, fabric->links.size(), format_rate_bps(spec.rate_bps), spec.mtu,
+      fabric->is_v6() ? 6 : 4, spec.seed, present, expected, processes.size(), state_directory(id));
+}
+
+}  // namespace te::lab

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "common/base/result.h"
+#include "lab/spec.h"
+
+namespace te::lab {
+
+/// Builds the fabric of `spec` (an empty id gets one) and its state directory; undoes what it did when it fails.
+Result<std::string> bring_up(const Spec& spec);
+/// Ends every process in the lab's namespaces and those te-lab noted, and removes namespaces, mounts and files.
+/// Works on a lab that is half built, and on one that is half removed.
+Result<void> take_down(const std::string& id);
+/// Becomes `command` in the namespace of `node` ("mgmt": the management namespace). Returns only on failure.
+Result<void> execute_in(const std::string& id, const std::string& node, const std::vector<std::string>& command);
+/// What there is of a lab, for people or as JSON.
+Result<std::string> describe(const std::string& id, bool as_json);
+
+}  // namespace te::lab

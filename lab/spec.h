@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/base/ip_address.h"
+#include "common/base/result.h"
+#include "common/yaml/yaml_reader.h"
+
+namespace te::lab {
+
+/// What `te-lab up` builds: a leaf-spine fabric with every leaf linked to every spine once.
+struct Spec {
+  std::string id;          ///< part of every namespace's name; [a-z0-9], at most 16
+  int hosts = 8;           ///< attached to leaves round robin; 1..4000
+  int leaves = 2;          ///< 1..99
+  int spines = 4;          ///< 1..250
+  double rate_bps = 50e6;  ///< of every fabric link, each direction, Ethernet header counted
+  int mtu = 4500;          ///< bytes, of every fabric interface; 1280..9000
+  std::uint32_t seed = 1;  ///< decides the switches' ECMP hash seeds and the endpoints' numbers; not 0
+  IpAddress::Family family = IpAddress::Family::kV4;
+  std::uint32_t mark_bytes = 0;  ///< queue length from which switches mark CE; 0: 36 full packets
+};
+
+/// Checks ranges and fills in what is derived. An Error names the value and what is allowed.
+Result<Spec> checked(Spec spec);
+/// Reads a spec (keys: id, hosts, leaves, spines, rate, mtu, seed, family, mark_bytes) over `defaults`.
+Result<Spec> read_spec(const YamlReader& root, Spec defaults);
+[[nodiscard]] bool is_lab_id(std::string_view id);
+/// Largest RoCE path MTU (256..4096) that an interface of `mtu` bytes carries, as Linux's rdma_rxe chooses it.
+[[nodiscard]] int path_mtu_of(int mtu);
+
+}  // namespace te::lab
