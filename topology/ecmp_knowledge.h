@@ -87,7 +87,14 @@ struct HopToLearn {
 };
 
 /// What one lesson changed.
-enum class Lesson : std::uint8_t { kNothing, kNew, kConfirmed, kContradicted, kSwitchNotAFunction };
+enum class Lesson : std::uint8_t {
+  kNothing,  ///< no choice was made there
+  kNew,
+  kConfirmed,
+  kContradicted,        ///< the hop is doubted now: probe it again
+  kReplaced,            ///< what was held before is gone
+  kSwitchNotAFunction,  ///< the verdict stands; nothing is kept
+};
 
 enum class SwitchEcmp : std::uint8_t { kUnknown, kLearned, kNotAFunction };
 [[nodiscard]] std::string_view to_string(SwitchEcmp state);
@@ -114,6 +121,7 @@ struct SwitchKnowledge {
 class EcmpKnowledge {
  public:
   static constexpr std::uint32_t kVerdict = 2;
+  static constexpr std::uint32_t kSilentChanges = 2;
   static constexpr std::size_t kDefaultMaxHops = std::size_t{4} << 20;
 
   explicit EcmpKnowledge(Routing& routing, std::size_t max_hops = kDefaultMaxHops);
@@ -138,7 +146,8 @@ class EcmpKnowledge {
   /// TTLs whose answers tell something: only hops with more than one choice, never one that reaches the destination
   /// host. Empty: a single path, nothing to learn (or no route).
   [[nodiscard]] std::vector<HopToLearn> hops_to_learn(const AddressPair& pair);
-  /// Ports of the pair whose hops are doubted, or from an epoch before and not yet checked. Ascending.
+  /// Ports of the pair of which something was learned but whose way is not known now: doubted, or from an epoch before
+  /// and not checked. Ascending. Probe a few (in use first): one check may bring the rest back.
   [[nodiscard]] std::vector<std::uint16_t> ports_to_check(const AddressPair& pair);
   /// Up to `count` ports of the RoCE range of which nothing was learned yet, in an order that differs between pairs.
   [[nodiscard]] std::vector<std::uint16_t> untried_ports(const AddressPair& pair, std::size_t count) const;
@@ -156,14 +165,78 @@ class EcmpKnowledge {
   [[nodiscard]] std::size_t pairs() const { return pairs_.size(); }
 
  private:
-  struct Entry;  ///< a hop as stored
-  struct Group;
-  struct SwitchState;
-  struct PairState;
+  using GroupId = std::uint32_t;
+  /// A hop as stored. `last_answer` is unlike `link` only while the hop is doubted.
+  struct Entry {
+    std::int64_t confirmed_ns = 0;
+    LinkId link = kNoId;
+    LinkId last_answer = kNoId;
+    GroupId group = 0;
+    std::uint32_t epoch = 0;
+    std::uint16_t port = 0;
+    std::uint8_t confidence = 1;
+    std::uint8_t flips = 0;
+    bool parallel = false;
+    bool doubted = false;
+    HopSource source = HopSource::kProbe;
+  };
+  /// One set of equal-cost next links of one switch. Its hops count from `floor_epoch` on; those of an epoch before the
+  /// switch's only when `confirmed_epoch` is the switch's.
+  struct Group {
+    NodeId at = kNoId;
+    std::vector<LinkId> members;
+    std::uint32_t floor_epoch = 0;
+    std::uint32_t confirmed_epoch = 0;
+  };
+  struct SwitchState {
+    std::uint32_t epoch = 1;
+    std::uint32_t points = 0;          ///< returns of answers that had changed before
+    std::uint32_t silent_changes = 0;  ///< hops that settled at another link within this epoch
+    bool not_a_function = false;
+    std::size_t hops = 0;
+  };
+  struct PairState {
+    std::vector<Entry> entries;  ///< by (port, group)
+    std::int64_t last_used_ns = 0;
+  };
+  struct Ends {
+    PortId source = kNoId;
+    PortId destination = kNoId;
+    LinkId first = kNoId;
+    NodeId goal = kNoId;
+  };
+
+  [[nodiscard]] std::optional<Ends> find_ends(const AddressPair& pair) const;
+  void follow_fabric();
+  GroupId intern(NodeId at, std::span<const LinkId> members);
+  GroupId group_of(NodeId at, PortId destination);
+  [[nodiscard]] static const Entry* find(const PairState* state, std::uint16_t port, GroupId group);
+  [[nodiscard]] const PairState* find(const AddressPair& pair) const;
+  [[nodiscard]] bool usable(const Entry& entry) const;
+  [[nodiscard]] bool agrees(LinkId held, bool held_parallel, LinkId told, bool told_parallel) const;
+  Result<Lesson> learn_at(const AddressPair& pair, std::uint16_t port, GroupId group, const Hop& hop,
+                          std::int64_t now_ns);
+  Lesson revise(Entry& entry, const Hop& hop, std::int64_t now_ns);
+  Lesson contradict(Entry& entry, const Hop& hop, std::int64_t now_ns);
+  void agree(Entry& entry, const Hop& hop, std::int64_t now_ns);
+  void overwrite(Entry& entry, const Hop& hop, std::int64_t now_ns);
+  bool flip(Entry& entry, LinkId answer);
+  [[nodiscard]] std::vector<NodeId> possible_switches(const PairState* state, std::uint16_t port, const Ends& ends,
+                                                      std::uint32_t distance);
+  ComposedPath compose(const PairState* state, const Ends& ends, std::uint16_t port);
+  void make_room(const AddressPair& keep);
+  void release(const PairState& state);
 
   Routing* routing_;
   std::size_t max_hops_;
   std::size_t hops_ = 0;
+  std::uint64_t version_;
+  std::vector<Group> groups_;
+  std::map<std::pair<NodeId, std::vector<LinkId>>, GroupId> group_by_members_;
+  std::unordered_map<std::uint64_t, GroupId> group_in_force_;  ///< by (switch, destination port)
+  std::vector<SwitchState> switches_;                          ///< by NodeId
+  std::vector<NodeId> bumped_;
+  std::unordered_map<AddressPair, PairState> pairs_;
 };
 
 }  // namespace te
