@@ -19,7 +19,8 @@ struct FlowKey {
 
 enum class FlowDirection : std::uint8_t { kEgress, kIngress };
 
-/// Totals since the kernel first saw the flow. Sizes in bytes of whole IP packets; `payload_bytes` is message data only.
+/// Totals since the kernel first saw the flow. Sizes in bytes of whole IP packets; `payload_bytes` is message data
+/// only.
 struct FlowCounters {
   std::uint64_t packets = 0;
   std::uint64_t bytes = 0;
@@ -33,10 +34,11 @@ struct FlowCounters {
   std::uint64_t duplicate_packets = 0;
   std::uint64_t psn_gaps = 0;
   std::uint64_t steered_packets = 0;
+  bool operator==(const FlowCounters&) const = default;
 };
 
-/// What the kernel holds of one flow. Ports in host order; `source_port` as sent by the QP, `wire_port` after any rewrite;
-/// `steer_port` is the port it is steered to, 0: not steered.
+/// What the kernel holds of one flow. Ports in host order; `source_port` as sent by the QP, `wire_port` after any
+/// rewrite; `steer_port` is the port it is steered to, 0: not steered.
 struct FlowSample {
   FlowKey key;
   FlowDirection direction = FlowDirection::kEgress;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+
+namespace te::agent {
+
+/// A host name or address and a TCP port.
+struct Endpoint {
+  std::string host;
+  std::uint16_t port = 0;
+  auto operator<=>(const Endpoint&) const = default;
+};
+
+/// Reads "host:port", "10.0.0.1:7411" or "[fd00::1]:7411".
+Result<Endpoint> parse_endpoint(std::string_view text);
+[[nodiscard]] std::string to_string(const Endpoint& endpoint);
+
+/// Where the table of queue pairs comes from.
+struct QpSourceConfig {
+  enum class Kind : std::uint8_t { kNone, kNetlink, kFile };
+  Kind kind = Kind::kNetlink;
+  std::string path;  ///< kFile only
+};
+
+enum class AttachWish : std::uint8_t { kAuto, kTcx, kClsact };
+
+Result<QpSourceConfig> parse_qp_source(std::string_view text);
+Result<AttachWish> parse_attach(std::string_view text);
+
+/// host-agent's configuration file.
+struct AgentConfig {
+  std::string node;
+  std::vector<Endpoint> controllers;  ///< tried in turn
+  std::string certificate;
+  std::string key;
+  std::string ca;
+  std::vector<std::string> interfaces;
+  std::string bpffs = "/sys/fs/bpf";
+  QpSourceConfig qp_source;
+  AttachWish attach = AttachWish::kAuto;
+  std::optional<Endpoint> metrics;
+  std::string log = "info";
+};
+
+/// Reads the YAML text; `source` is its file's name. Errors read "FILE:LINE: what was expected".
+Result<AgentConfig> parse_agent_config(std::string_view yaml, const std::string& source);
+
+}  // namespace te::agent
