@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host-agent/core/icmp_quote.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "host-agent/core/probe_packet.h"
+#include "tests/unit/agent/samples.h"
+
+namespace te::agent {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+Probe probe(const std::string& source, const std::string& destination) {
+  return {1, test::key(source, destination, 0x1234), 0x54321, 50001, 2, 777};
+}
+
+Bytes join(Bytes left, std::span<const std::uint8_t> right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+/// What a raw socket gives when 10.9.9.9 quotes the first `quoted` bytes of a probe.
+Bytes answer_v4(std::size_t quoted) {
+  const Bytes sent = probe_packet(probe("10.0.0.1", "10.0.0.2"));
+  const Bytes outer = {0x45, 0, 0, 0, 0, 0, 0, 0, 64, 1, 0, 0, 10, 9, 9, 9, 10, 0, 0, 1, 11, 0, 0, 0, 0, 0, 0, 0};
+  return join(outer, std::span(sent).first(std::min(quoted, sent.size())));
+}
+
+Bytes answer_v6(std::size_t quoted) {
+  const Bytes sent = probe_packet(probe("fd00::1", "fd00::2"));
+  return join({3, 0, 0, 0, 0, 0, 0, 0}, std::span(sent).first(std::min(quoted, sent.size())));
+}
+
+TEST(IcmpQuote, ReadsTheAnswerToAnIpv4Probe) {
+  const auto exceeded = parse_icmpv4_time_exceeded(answer_v4(1000));
+  ASSERT_TRUE(exceeded) << exceeded.error().message;
+  EXPECT_EQ(exceeded->responder, test::ip("10.9.9.9"));
+  EXPECT_EQ(exceeded->quoted.source, test::ip("10.0.0.1"));
+  EXPECT_EQ(exceeded->quoted.destination, test::ip("10.0.0.2"));
+  EXPECT_EQ(exceeded->quoted.source_port, 50001);
+  EXPECT_EQ(exceeded->quoted.ip_id, 777);
+}
+
+TEST(IcmpQuote, EightBytesAfterTheIpHeaderAreEnough) {
+  const auto exceeded = parse_icmpv4_time_exceeded(answer_v4(28));
+  ASSERT_TRUE(exceeded) << exceeded.error().message;
+  EXPECT_EQ(exceeded->quoted.ip_id, 777);
+  EXPECT_EQ(exceeded->quoted.psn, std::nullopt);
+}
+
+TEST(IcmpQuote, ReadsTheAnswerToAnIpv6Probe) {
+  const auto exceeded = parse_icmpv6_time_exceeded(answer_v6(1000));
+  ASSERT_TRUE(exceeded) << exceeded.error().message;
+  EXPECT_FALSE(exceeded->responder.is_set());
+  EXPECT_EQ(exceeded->quoted.source, test::ip("fd00::1"));
+  EXPECT_EQ(exceeded->quoted.source_port, 50001);
+  EXPECT_EQ(exceeded->quoted.psn, 777U);
+}
+
+TEST(IcmpQuote, ReadsThroughIpOptions) {
+  Bytes packet = answer_v4(1000);
+  packet[0] = 0x46;
+  packet.insert(packet.begin() + 20, {1, 1, 1, 1});
+  const auto exceeded = parse_icmpv4_time_exceeded(packet);
+  ASSERT_TRUE(exceeded) << exceeded.error().message;
+  EXPECT_EQ(exceeded->quoted.source_port, 50001);
+}
+
+TEST(IcmpQuote, ShorterQuotesAreErrors) {
+  for (std::size_t quoted = 0; quoted < 28; ++quoted) EXPECT_FALSE(parse_icmpv4_time_exceeded(answer_v4(quoted)).ok());
+  for (std::size_t quoted = 0; quoted < 48; ++quoted) EXPECT_FALSE(parse_icmpv6_time_exceeded(answer_v6(quoted)).ok());
+}
+
+TEST(IcmpQuote, EveryCutIsSurvived) {
+  const Bytes v4 = answer_v4(1000);
+  for (std::size_t length = 0; length < 56; ++length) {
+    EXPECT_FALSE(parse_icmpv4_time_exceeded(std::span(v4).first(length)).ok()) << length;
+  }
+}
+
+TEST(IcmpQuote, HeaderLengthBeyondTheBytesIsAnError) {
+  Bytes outer = answer_v4(28);
+  outer[0] = 0x4F;
+  EXPECT_FALSE(parse_icmpv4_time_exceeded(outer).ok());
+  Bytes inner = answer_v4(28);
+  inner[28] = 0x4F;
+  EXPECT_FALSE(parse_icmpv4_time_exceeded(inner).ok());
+}
+
+TEST(IcmpQuote, HeaderLengthBelowTheLeastIsAnError) {
+  Bytes inner = answer_v4(1000);
+  inner[28] = 0x41;
+  EXPECT_FALSE(parse_icmpv4_time_exceeded(inner).ok());
+}
+
+TEST(IcmpQuote, OtherIcmpTypesAreErrors) {
+  Bytes unreachable = answer_v4(1000);
+  unreachable[20] = 3;
+  EXPECT_FALSE(parse_icmpv4_time_exceeded(unreachable).ok());
+  Bytes reassembly = answer_v6(1000);
+  reassembly[1] = 1;
+  EXPECT_FALSE(parse_icmpv6_time_exceeded(reassembly).ok());
+}
+
+TEST(IcmpQuote, OtherUdpPortsAreErrors) {
+  Bytes packet = answer_v4(1000);
+  packet[28 + 20 + 2] ^= 1;
+  EXPECT_FALSE(parse_icmpv4_time_exceeded(packet).ok());
+}
+
+TEST(IcmpQuote, QuoteOfALaterFragmentIsAnError) {
+  Bytes packet = answer_v4(1000);
+  packet[28 + 7] = 1;
+  EXPECT_FALSE(parse_icmpv4_time_exceeded(packet).ok());
+}
+
+TEST(IcmpQuote, Ipv6ExtensionHeadersAreErrors) {
+  Bytes message = answer_v6(1000);
+  message[8 + 6] = 0;
+  EXPECT_FALSE(parse_icmpv6_time_exceeded(message).ok());
+}
+
+}  // namespace
+}  // namespace te::agent
