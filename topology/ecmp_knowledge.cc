@@ -28,6 +28,7 @@ EcmpKnowledge::EcmpKnowledge(Routing& routing, std::size_t max_hops)
       max_hops_(max_hops),
       version_(routing.fabric().path_version()),
       switches_(routing.fabric().nodes().size()) {
+  static_assert(sizeof(Entry) == 32, "the header documents the memory of a hop");
   TE_CHECK(max_hops > 0, "ECMP knowledge needs room for one hop");
 }
 
