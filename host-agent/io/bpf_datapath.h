@@ -15,7 +15,8 @@ namespace te::agent {
 enum class AttachMode : std::uint8_t { kAuto, kTcx, kClsact };
 
 struct BpfDatapathOptions {
-  std::string pin_directory;  ///< on a bpffs; made if missing. Programs, maps and TCX links are pinned there
+  /// On a bpffs; made if missing. Programs, maps and TCX links are pinned there. One for each network namespace.
+  std::string pin_directory;
 };
 
 /// The tc programs of this host: loaded once, pinned, adopted by the next agent. Not thread safe.
@@ -23,17 +24,21 @@ class BpfDatapath {
  public:
   struct Losses {
     std::uint64_t events = 0;  ///< ring buffer full
-    std::uint64_t flows = 0;   ///< flow map full
+    std::uint64_t flows = 0;   ///< packets of flows that found the flow map full
+    std::uint64_t unsteered_packets =
+        0;  ///< of steered flows, sent with their own port since they could not be changed
   };
 
-  /// Loads and pins, or adopts what is pinned already. Errors say what was tried and what to do (not root, no bpffs, ...).
+  /// Loads and pins, or adopts what is pinned already. Errors say what was tried and what to do (not root, no bpffs,
+  /// ...).
   static Result<BpfDatapath> open(const BpfDatapathOptions& options);
   BpfDatapath(BpfDatapath&&) noexcept;
   BpfDatapath& operator=(BpfDatapath&&) noexcept;
   ~BpfDatapath();
 
-  /// Attaches both directions to an interface of the calling thread's network namespace; already attached is fine.
-  /// Returns the mode in force. Never ends the chain for other programs.
+  /// Attaches both directions to an Ethernet interface of the calling thread's network namespace; already attached is
+  /// fine, and attached in the other mode is changed. Returns the mode in force. Never ends the chain for other
+  /// programs.
   Result<AttachMode> attach(const std::string& interface, AttachMode wanted);
   Result<void> detach(const std::string& interface);
 

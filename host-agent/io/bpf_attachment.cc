@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host-agent/io/bpf_attachment.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "common/os/file.h"
+#include "common/os/unique_fd.h"
+#include "host-agent/io/bpf_messages.h"
+#include "host-agent/io/bpf_objects.h"
+
+namespace te::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Linux 6.6 include/uapi/linux/bpf.h; the headers of Debian 12 do not know them yet.
+constexpr auto kTcxIngress = static_cast<bpf_attach_type>(46);
+constexpr auto kTcxEgress = static_cast<bpf_attach_type>(47);
+constexpr std::uint32_t kLinkTypeTcx = 11;
+
+constexpr std::string_view kLinkPrefix = "tcx_";
+constexpr std::uint32_t kTcHandle = 0x7e;
+constexpr std::uint32_t kTcPriority = 1;  // the sooner, the less is hidden by filters that end the chain
+
+const char* name_of(FlowDirection direction) { return direction == FlowDirection::kEgress ? "egress" : "ingress"; }
+
+std::string describe(const BpfHook& hook) {
+  return std::string(name_of(hook.direction)) + " of interface index " + std::to_string(hook.ifindex);
+}
+
+std::string link_path(const std::string& pin_directory, const BpfHook& hook) {
+  return pin_directory + "/" + std::string(kLinkPrefix) + name_of(hook.direction) + "_" + std::to_string(hook.ifindex);
+}
+
+/// Whether the link runs this program on this interface; the index reads 0 once the interface is gone.
+bool link_is_in_force(int link_fd, const BpfHook& hook, std::uint32_t wanted_program_id) {
+  bpf_link_info info{};
+  std::uint32_t size = sizeof info;
+  if (bpf_obj_get_info_by_fd(link_fd, &info, &size) != 0) return false;
+  // Of a TCX link, the first field of the union is the interface index, as it is of an XDP link.
+  return info.type == kLinkTypeTcx && info.prog_id == wanted_program_id && info.xdp.ifindex == hook.ifindex;
+}
+
+Result<void> remove_link(const std::string& path) {
+  const UniqueFd link(bpf_obj_get(path.c_str()));
+  if (!link) {
+    if (errno == ENOENT) return {};
+    return errno_error("open " + path);
+  }
+  // Unpinning alone would detach some time later, after a grace period. ENOLINK: the interface went before us.
+  if (bpf_link_detach(link.get()) != 0 && errno != ENOLINK) return errno_error("detach " + path);
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) return errno_error("remove " + path, error.value());
+  return {};
+}
+
+bpf_tc_hook tc_hook(const BpfHook& hook) {
+  bpf_tc_hook out{};
+  out.sz = sizeof out;
+  out.ifindex = static_cast<int>(hook.ifindex);
+  out.attach_point = hook.direction == FlowDirection::kEgress ? BPF_TC_EGRESS : BPF_TC_INGRESS;
+  return out;
+}
+
+bpf_tc_opts our_filter() {
+  bpf_tc_opts out{};
+  out.sz = sizeof out;
+  out.handle = kTcHandle;
+  out.priority = kTcPriority;
+  return out;
+}
+
+/// The program of our filter; 0: there is no such filter, or no clsact qdisc.
+std::uint32_t filter_program_id(const bpf_tc_hook& hook) {
+  bpf_tc_opts filter = our_filter();
+  return bpf_tc_query(&hook, &filter) == 0 ? filter.prog_id : 0;
+}
+
+/// Whether a program is one of ours, perhaps of an agent whose pins are gone.
+bool is_named_like_ours(std::uint32_t id) {
+  const UniqueFd program(bpf_prog_get_fd_by_id(id));
+  bpf_prog_info info{};
+  std::uint32_t size = sizeof info;
+  if (!program || bpf_obj_get_info_by_fd(program.get(), &info, &size) != 0) return false;
+  return std::string_view(info.name).starts_with("te_");
+}
+
+}  // namespace
+
+Result<void> attach_tcx(const std::string& pin_directory, const BpfHook& hook, int program_fd) {
+  const auto id = program_id(program_fd);
+  if (!id) return id.error();
+  const std::string path = link_path(pin_directory, hook);
+  if (const UniqueFd pinned(bpf_obj_get(path.c_str())); pinned && link_is_in_force(pinned.get(), hook, *id)) return {};
+  if (auto removed = remove_link(path); !removed) return removed;
+  const bpf_attach_type type = hook.direction == FlowDirection::kEgress ? kTcxEgress : kTcxIngress;
+  const BpfMessages messages;
+  const UniqueFd link(bpf_link_create(program_fd, static_cast<int>(hook.ifindex), type, nullptr));
+  if (!link) return messages.error("attach by TCX to " + describe(hook), errno);
+  if (bpf_obj_pin(link.get(), path.c_str()) != 0) return errno_error("pin " + path);
+  return {};
+}
+
+Result<void> detach_tcx(const std::string& pin_directory, const BpfHook& hook) {
+  return remove_link(link_path(pin_directory, hook));
+}
+
+Result<void> detach_every_tcx(const std::string& pin_directory) {
+  std::error_code error;
+  std::vector<std::string> links;
+  for (const auto& entry : fs::directory_iterator(pin_directory, error)) {
+    if (entry.path().filename().string().starts_with(kLinkPrefix)) links.push_back(entry.path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory)
+    return errno_error("list " + pin_directory, error.value());
+  for (const auto& path : links) {
+    if (auto removed = remove_link(path); !removed) return removed;
+  }
+  return {};
+}
+
+Result<void> require_tcx() {
+  const BpfMessages messages;
+  // "return -1": enough to be asked for. No interface has the last index, so a kernel that knows TCX says ENODEV.
+  const std::array<bpf_insn, 2> next{bpf_insn{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, -1},
+                                     bpf_insn{BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  const UniqueFd program(bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "te_probe", "GPL", next.data(), next.size(), nullptr));
+  if (!program) return messages.error("load a probe program for TCX", errno);
+  const UniqueFd link(bpf_link_create(program.get(), INT_MAX, kTcxEgress, nullptr));
+  if (link || errno == ENODEV) return {};
+  if (errno == EINVAL) return Error{"this kernel has no TCX (Linux 6.6 and later have)"};
+  return messages.error("ask the kernel for TCX", errno);
+}
+
+Result<void> attach_clsact(const BpfHook& hook, int program_fd) {
+  const BpfMessages messages;
+  bpf_tc_hook both = tc_hook(hook);
+  both.attach_point = static_cast<bpf_tc_attach_point>(BPF_TC_INGRESS | BPF_TC_EGRESS);
+  if (const int made = bpf_tc_hook_create(&both); made != 0 && made != -EEXIST) {
+    return messages.error("add a clsact qdisc for " + describe(hook), -made);
+  }
+  const bpf_tc_hook point = tc_hook(hook);
+  const auto id = program_id(program_fd);
+  if (!id) return id.error();
+  const std::uint32_t present = filter_program_id(point);
+  if (present == *id) return {};
+  if (present != 0 && !is_named_like_ours(present)) {
+    return Error{"attach by clsact to " + describe(hook) +
+                 ": priority 1 handle 0x7e has a foreign program; move it away"};
+  }
+  bpf_tc_opts filter = our_filter();
+  filter.prog_fd = program_fd;
+  filter.flags = present != 0 ? BPF_TC_F_REPLACE : 0;
+  if (const int attached = bpf_tc_attach(&point, &filter); attached != 0) {
+    return messages.error("attach by clsact to " + describe(hook) + " (priority 1)", -attached);
+  }
+  return {};
+}
+
+Result<void> detach_clsact(const BpfHook& hook, std::span<const std::uint32_t> program_ids) {
+  const BpfMessages messages;
+  const bpf_tc_hook point = tc_hook(hook);
+  const std::uint32_t present = filter_program_id(point);
+  if (present == 0 || std::find(program_ids.begin(), program_ids.end(), present) == program_ids.end()) return {};
+  const bpf_tc_opts filter = our_filter();
+  if (const int detached = bpf_tc_detach(&point, &filter); detached != 0 && detached != -ENOENT) {
+    return messages.error("detach by clsact from " + describe(hook), -detached);
+  }
+  return {};
+}
+
+}  // namespace te::agent

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host-agent/io/bpf_datapath.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "bpf/te_abi.h"
+#include "common/os/file.h"
+#include "common/os/unique_fd.h"
+#include "common/roce/source_port.h"
+#include "host-agent/io/bpf_attachment.h"
+#include "host-agent/io/bpf_convert.h"
+#include "host-agent/io/bpf_objects.h"
+
+namespace te::agent {
+namespace {
+
+constexpr std::array kDirections{FlowDirection::kEgress, FlowDirection::kIngress};
+constexpr std::uint32_t kFirstBatch = 1024;
+
+struct FreeRingBuffer {
+  void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
+};
+struct FreeInterfaceNames {
+  void operator()(struct if_nameindex* names) const { if_freenameindex(names); }
+};
+
+/// The index of an interface that carries Ethernet frames, which is what the programs parse.
+Result<std::uint32_t> ethernet_ifindex(const std::string& interface) {
+  ifreq request{};
+  if (interface.empty() || interface.size() >= sizeof request.ifr_name) {
+    return Error{"\"" + interface + "\" is no interface name"};
+  }
+  const std::uint32_t ifindex = if_nametoindex(interface.c_str());
+  if (ifindex == 0) return errno_error("find interface " + interface + " in this network namespace");
+  std::memcpy(request.ifr_name, interface.data(), interface.size());
+  const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket || ::ioctl(socket.get(), SIOCGIFHWADDR, &request) != 0)
+    return errno_error("look at interface " + interface);
+  const auto type = request.ifr_hwaddr.sa_family;
+  if (type != ARPHRD_ETHER && type != ARPHRD_LOOPBACK) {
+    return Error{"interface " + interface + " is of link type " + std::to_string(type) +
+                 ", only Ethernet is understood"};
+  }
+  return ifindex;
+}
+
+/// Calls `take` with each key and value of a hash map.
+template <class Key>
+Result<void> for_each_flow(int map_fd, const std::function<void(const Key&, const TeFlow&)>& take) {
+  std::vector<Key> keys(kFirstBatch);
+  std::vector<TeFlow> flows(kFirstBatch);
+  std::uint32_t position = 0;
+  bool first = true;
+  while (true) {
+    auto count = static_cast<std::uint32_t>(keys.size());
+    std::uint32_t next = 0;
+    const int failed =
+        bpf_map_lookup_batch(map_fd, first ? nullptr : &position, &next, keys.data(), flows.data(), &count, nullptr);
+    if (failed != 0 && errno == ENOSPC) {  // one hash bucket holds more than the batch
+      keys.resize(2 * keys.size());
+      flows.resize(keys.size());
+      continue;
+    }
+    if (failed != 0 && errno != ENOENT) return errno_error("read the flow map");
+    for (std::uint32_t i = 0; i < count; ++i) take(keys[i], flows[i]);
+    if (failed != 0) return {};
+    position = next;
+    first = false;
+  }
+}
+
+Error control_error(int error_number, const std::string& doing) {
+  switch (error_number) {
+    case ENOENT:
+      return Error{doing + ": no such flow in the kernel"};
+    case EBUSY:
+      return Error{doing + ": the flow is steered; let it go first"};
+    case E2BIG:
+      return Error{doing + ": the flow map is full"};
+    case EINVAL:
+      return Error{doing + ": not a flow that leaves this host"};
+    default:
+      return errno_error(doing, error_number);
+  }
+}
+
+Result<void> run_control(int program_fd, TeControl request, const FlowKey& key, const std::string& doing) {
+  if (key.source.is_v4() && key.destination.is_v4()) {
+    request.family = 4;
+    request.key_v4 = to_kernel_v4(key);
+  } else if (key.source.is_v6() && key.destination.is_v6()) {
+    request.family = 6;
+    request.key_v6 = to_kernel_v6(key);
+  } else {
+    return Error{doing + ": the flow's addresses are not both IPv4 or both IPv6"};
+  }
+  bpf_test_run_opts run{};
+  run.sz = sizeof run;
+  run.ctx_in = &request;
+  run.ctx_size_in = sizeof request;
+  if (bpf_prog_test_run_opts(program_fd, &run) != 0) return errno_error(doing);
+  const int status = static_cast<int>(run.retval);
+  if (status != 0) return control_error(-status, doing);
+  return {};
+}
+
+std::string describe(const FlowKey& key) {
+  return key.source.to_string() + " > " + key.destination.to_string() + " QPN " + std::to_string(key.destination_qpn);
+}
+
+/// Ids of the programs pinned in a directory, of any ABI version.
+std::vector<std::uint32_t> pinned_program_ids(const std::string& directory) {
+  std::vector<std::uint32_t> ids;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    if (!entry.path().filename().string().starts_with("program_")) continue;
+    const UniqueFd program(bpf_obj_get(entry.path().c_str()));
+    if (!program) continue;
+    if (const auto id = program_id(program.get())) ids.push_back(*id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+struct BpfDatapath::State {
+  std::string pin_directory;
+  BpfObjects objects;
+  std::unique_ptr<ring_buffer, FreeRingBuffer> ring;
+  const std::function<void(const KernelEvent&)>* take = nullptr;  // while drain_events() runs
+
+  static int on_event(void* context, void* data, std::size_t size) {
+    TeEvent event;
+    if (size < sizeof event) return 0;
+    std::memcpy(&event, data, sizeof event);
+    (*static_cast<State*>(context)->take)(from_kernel(event));
+    return 0;
+  }
+
+  [[nodiscard]] int program_of(FlowDirection direction) const {
+    return (direction == FlowDirection::kEgress ? objects.egress_program : objects.ingress_program).get();
+  }
+  [[nodiscard]] std::vector<std::uint32_t> program_ids() const {
+    std::vector<std::uint32_t> ids;
+    for (const FlowDirection direction : kDirections) {
+      if (const auto id = program_id(program_of(direction))) ids.push_back(*id);
+    }
+    return ids;
+  }
+
+  Result<void> attach_both(std::uint32_t ifindex, AttachMode mode) const {
+    for (const FlowDirection direction : kDirections) {
+      const BpfHook hook{ifindex, direction};
+      // Twice on one hook would count each packet twice.
+      auto other = mode == AttachMode::kTcx ? detach_clsact(hook, program_ids()) : detach_tcx(pin_directory, hook);
+      if (!other) return other;
+      auto attached = mode == AttachMode::kTcx ? attach_tcx(pin_directory, hook, program_of(direction))
+                                               : attach_clsact(hook, program_of(direction));
+      if (!attached) return attached;
+    }
+    return {};
+  }
+};
+
+BpfDatapath::BpfDatapath(std::unique_ptr<State> state) : state_(std::move(state)) {}
+BpfDatapath::BpfDatapath(BpfDatapath&&) noexcept = default;
+BpfDatapath& BpfDatapath::operator=(BpfDatapath&&) noexcept = default;
+BpfDatapath::~BpfDatapath() = default;
+
+Result<BpfDatapath> BpfDatapath::open(const BpfDatapathOptions& options) {
+  auto objects = BpfObjects::open(options.pin_directory);
+  if (!objects) return std::move(objects).error();
+  auto state = std::make_unique<State>();
+  state->pin_directory = options.pin_directory;
+  state->objects = std::move(*objects);
+  state->ring.reset(ring_buffer__new(state->objects.events.get(), State::on_event, state.get(), nullptr));
+  if (!state->ring) return errno_error("map the ring buffer of events");
+  return BpfDatapath(std::move(state));
+}
+
+Result<AttachMode> BpfDatapath::attach(const std::string& interface, AttachMode wanted) {
+  const auto ifindex = ethernet_ifindex(interface);
+  if (!ifindex) return ifindex.error();
+  AttachMode mode = wanted;
+  if (wanted == AttachMode::kAuto) mode = require_tcx() ? AttachMode::kTcx : AttachMode::kClsact;
+  if (auto attached = state_->attach_both(*ifindex, mode); !attached) {
+    return with_context(std::move(attached).error(), "interface " + interface);
+  }
+  return mode;
+}
+
+Result<void> BpfDatapath::detach(const std::string& interface) {
+  const auto ifindex = ethernet_ifindex(interface);
+  if (!ifindex) return ifindex.error();
+  for (const FlowDirection direction : kDirections) {
+    const BpfHook hook{*ifindex, direction};
+    if (auto detached = detach_tcx(state_->pin_directory, hook); !detached) return detached;
+    if (auto detached = detach_clsact(hook, state_->program_ids()); !detached) return detached;
+  }
+  return {};
+}
+
+Result<std::vector<FlowSample>> BpfDatapath::read_flows() {
+  std::vector<FlowSample> samples;
+  auto v4 = for_each_flow<TeFlowKeyV4>(state_->objects.flows_v4.get(), [&samples](const auto& key, const TeFlow& flow) {
+    samples.push_back(from_kernel(from_kernel(key), flow));
+  });
+  if (!v4) return std::move(v4).error();
+  auto v6 = for_each_flow<TeFlowKeyV6>(state_->objects.flows_v6.get(), [&samples](const auto& key, const TeFlow& flow) {
+    samples.push_back(from_kernel(from_kernel(key), flow));
+  });
+  if (!v6) return std::move(v6).error();
+  return samples;
+}
+
+Result<void> BpfDatapath::set_steering(const FlowKey& key, std::uint16_t port) {
+  if (port != 0 && port < roce::kMinSourcePort) {
+    return Error{"steer " + describe(key) + ": port " + std::to_string(port) + " is outside 49152..65535"};
+  }
+  TeControl request{};
+  request.operation = kTeControlSteer;
+  request.steer_port = port;
+  return run_control(state_->objects.control_program.get(), request, key, "steer " + describe(key));
+}
+
+Result<void> BpfDatapath::erase_flow(const FlowKey& key) {
+  TeControl request{};
+  request.operation = kTeControlErase;
+  return run_control(state_->objects.control_program.get(), request, key, "forget " + describe(key));
+}
+
+int BpfDatapath::event_fd() const { return ring_buffer__epoll_fd(state_->ring.get()); }
+
+std::size_t BpfDatapath::drain_events(const std::function<void(const KernelEvent&)>& take) {
+  state_->take = &take;
+  const int count = ring_buffer__consume(state_->ring.get());
+  state_->take = nullptr;
+  return count > 0 ? static_cast<std::size_t>(count) : 0;
+}
+
+Result<BpfDatapath::Losses> BpfDatapath::losses() const {
+  const std::uint32_t only = 0;
+  TeLosses losses{};
+  if (bpf_map_lookup_elem(state_->objects.losses.get(), &only, &losses) != 0)
+    return errno_error("read the loss counters");
+  return Losses{.events = losses.events, .flows = losses.flows, .unsteered_packets = losses.unsteered_packets};
+}
+
+Result<void> BpfDatapath::cleanup(const BpfDatapathOptions& options) {
+  const std::vector<std::uint32_t> ids = pinned_program_ids(options.pin_directory);
+  const std::unique_ptr<struct if_nameindex, FreeInterfaceNames> names(::if_nameindex());
+  if (!names) return errno_error("list the interfaces of this network namespace");
+  for (const struct if_nameindex* entry = names.get(); entry->if_index != 0; ++entry) {
+    for (const FlowDirection direction : kDirections) {
+      if (auto detached = detach_clsact({entry->if_index, direction}, ids); !detached) return detached;
+    }
+  }
+  if (auto detached = detach_every_tcx(options.pin_directory); !detached) return detached;
+  return remove_pins(options.pin_directory);
+}
+
+Result<void> BpfDatapath::probe_tcx() { return require_tcx(); }
+
+}  // namespace te::agent

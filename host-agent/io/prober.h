@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+
+#include "common/os/unique_fd.h"
+#include "host-agent/core/probe_scheduler.h"
+
+namespace te::agent {
+
+/// Sends path probes from raw sockets and hears the switches' time-exceeded messages. Needs CAP_NET_RAW; probes carry
+/// kTeProbeMark, which our tc program lets pass untouched (CAP_NET_ADMIN).
+class Prober {
+ public:
+  struct Counts {
+    std::uint64_t sent = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t answered = 0;
+    std::uint64_t unknown_answers = 0;  ///< time-exceeded messages about no probe of ours
+  };
+
+  /// `deliver` takes each part of a result.
+  Prober(boost::asio::io_context& io, std::function<void(const ProbeReport&)> deliver);
+
+  /// Opens the sockets and starts to listen. An Error when IPv4 cannot be probed; IPv6 is off when the host has none.
+  Result<void> open();
+  /// Takes an order; what is wrong with it is delivered as its result.
+  void start(ProbeOrder order);
+  void cancel(std::uint64_t id) { scheduler_.cancel(id); }
+  void cancel_all() { scheduler_.cancel_all(); }
+  void stop();
+
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+
+ private:
+  boost::asio::awaitable<void> pace();
+  boost::asio::awaitable<void> listen(boost::asio::posix::stream_descriptor& socket, bool v6);
+  void hear(int socket, bool v6);
+  void take(const Result<TimeExceeded>& exceeded, const IpAddress& responder);
+  void send_due();
+  Result<void> send(const Probe& probe);
+  void deliver_reports();
+
+  boost::asio::io_context& io_;
+  std::function<void(const ProbeReport&)> deliver_;
+  ProbeScheduler scheduler_;
+  UniqueFd send_v4_;
+  UniqueFd send_v6_;
+  boost::asio::posix::stream_descriptor hear_v4_;
+  boost::asio::posix::stream_descriptor hear_v6_;
+  boost::asio::steady_timer timer_;
+  Counts counts_;
+  bool stopped_ = false;
+};
+
+}  // namespace te::agent
