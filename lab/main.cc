@@ -6,8 +6,10 @@
 
 #include "common/base/units.h"
 #include "common/os/file.h"
+#include "lab/endpoint/endpoint.h"
 #include "lab/lifecycle.h"
 #include "lab/state.h"
+#include "lab/traffic.h"
 
 namespace te::lab {
 namespace {
@@ -83,6 +85,65 @@ int execute(const std::string& id, const std::string& node, const std::vector<st
   return fail(execute_in(*chosen, node, command).error());
 }
 
+struct TrafficFlags {
+  TrafficOptions options;
+  std::string verb = "write";
+  std::string labels_path;
+  std::vector<std::string> relabels;
+};
+
+/// "MS:FLOW:LABEL"
+Result<Relabel> parse_relabel(const std::string& text) {
+  Relabel relabel;
+  unsigned long long after_ms = 0;
+  unsigned long long flow = 0;
+  unsigned label = 0;
+  if (std::sscanf(text.c_str(), "%llu:%llu:%u", &after_ms, &flow, &label) != 3) {  // NOLINT(cert-err34-c)
+    return Error{"'" + text + "' is not MS:FLOW:LABEL"};
+  }
+  relabel.after_ms = static_cast<std::int64_t>(after_ms);
+  relabel.flow = flow;
+  relabel.flow_label = label;
+  return relabel;
+}
+
+int traffic(const std::string& id, TrafficFlags flags) {
+  const auto chosen = choose_lab(id);
+  if (!chosen) return fail(chosen.error());
+  flags.options.verb = flags.verb == "send" ? Verb::kSend : Verb::kWrite;
+  std::vector<Relabel> relabels;
+  for (const std::string& text : flags.relabels) {
+    const auto relabel = parse_relabel(text);
+    if (!relabel) return fail(relabel.error());
+    relabels.push_back(*relabel);
+  }
+  const auto ran = run_traffic(*chosen, flags.options, flags.labels_path, relabels);
+  return ran ? 0 : fail(ran.error());
+}
+
+void add_traffic(CLI::App& app, TrafficFlags& flags) {
+  TrafficOptions& options = flags.options;
+  app.add_option("--pattern", options.pattern, "Who sends to whom")
+      ->check(CLI::IsMember(pattern_names()))
+      ->capture_default_str();
+  app.add_option("--qps", options.qps, "QPs of each connection")->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--seconds", options.seconds, "How long to send; 0: until a signal")->capture_default_str();
+  app.add_option("--verb", flags.verb, "write or send")->check(CLI::IsMember({"write", "send"}))->capture_default_str();
+  app.add_option("--message-bytes", options.message_bytes, "Size of a message")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+  app.add_option("--window-packets", options.window_packets, "Packets a QP has outstanding at most")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--ack-every", options.ack_every, "Packets that one acknowledgement covers at most")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--flow-labels", flags.labels_path, "YAML file that gives flows a flow label (and so a source port)")
+      ->check(CLI::ExistingFile);
+  // For tests: MS:FLOW:LABEL changes a flow's label while it runs.
+  app.add_option("--relabel", flags.relabels)->group("");
+}
+
 void add_up(CLI::App& app, UpFlags& flags) {
   app.add_option("--file", flags.file, "YAML spec; its values win over flags")->check(CLI::ExistingFile);
   app.add_option("--id", flags.spec.id, "Name of the lab, [a-z0-9], at most 16 (default: lab1, lab2, ...)");
@@ -130,6 +191,22 @@ int run(int argc, char** argv) {
   exec_command->add_option("node", node, "h1, leaf1, spine1, ... or mgmt")->required();
   exec_command->add_option("command", command_line, "Program and arguments")->required();
   exec_command->callback([&] { action = [&] { return execute(id, node, command_line); }; });
+
+  TrafficFlags traffic_flags;
+  auto* traffic_command = app.add_subcommand("traffic", "Run RoCEv2 traffic between the hosts, one endpoint each");
+  add_id(*traffic_command);
+  add_traffic(*traffic_command, traffic_flags);
+  traffic_command->callback([&] { action = [&] { return traffic(id, traffic_flags); }; });
+
+  std::string plan_path;
+  auto* endpoint_command = app.add_subcommand("endpoint", "What `traffic` starts in each host")->group("");
+  endpoint_command->add_option("--plan", plan_path)->required();
+  endpoint_command->callback([&] {
+    action = [&] {
+      const auto ran = run_endpoint(plan_path);
+      return ran ? 0 : fail(ran.error());
+    };
+  });
 
   CLI11_PARSE(app, argc, argv);
   return action();

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/ip_address.h"
+#include "common/base/result.h"
+#include "lab/endpoint/message_shape.h"
+
+namespace te::lab {
+
+/// One end of a QP pair.
+struct QpPlan {
+  std::uint32_t qpn = 0;
+  std::uint32_t remote_qpn = 0;
+  std::string peer;  ///< the other host's name
+  IpAddress remote;
+  std::uint32_t send_psn = 0;     ///< first PSN of what this end sends
+  std::uint32_t receive_psn = 0;  ///< first PSN of what the other end sends
+  std::uint32_t flow_label = 0;   ///< 0: the source port comes from the QPNs
+  bool sends = false;             ///< this end sends messages; otherwise it only answers
+};
+
+/// What one endpoint process does, as the parent writes it and the endpoint reads it.
+struct EndpointPlan {
+  std::string host;
+  std::string interface = "eth0";
+  IpAddress address;
+  double rate_bps = 0;  ///< of the NIC, Ethernet header counted
+  std::uint32_t path_mtu = 4096;
+  Verb verb = Verb::kWrite;
+  std::uint32_t message_bytes = 65536;
+  std::uint32_t window_packets = 16;
+  std::uint32_t ack_every = 4;
+  std::string qp_table_path;
+  std::string stats_path;
+  std::vector<QpPlan> qps;
+};
+
+[[nodiscard]] std::string plan_json(const EndpointPlan& plan);
+Result<EndpointPlan> read_plan(const std::string& path);
+
+}  // namespace te::lab
