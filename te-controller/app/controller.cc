@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "te-controller/app/controller.h"
+
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "common/os/clock.h"
+
+namespace te {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::chrono::milliseconds kTick{20};
+constexpr std::size_t kLoggedMoves = 4096;
+
+}  // namespace
+
+Controller::Controller(asio::io_context& io, Engine& engine, AgentServer& agents, StoreWriter& store)
+    : io_(&io), engine_(&engine), agents_(&agents), store_(&store), timer_(io) {}
+
+Controller::~Controller() { stop(); }
+
+void Controller::start() { asio::co_spawn(*io_, tick_loop(), asio::detached); }
+
+void Controller::stop() {
+  if (std::exchange(stopped_, true)) return;
+  timer_.cancel();
+  planner_.join();
+  store_->write(engine_->take_changes());
+}
+
+asio::awaitable<void> Controller::tick_loop() {
+  while (!stopped_) {
+    engine_->tick(monotonic_ns(), wall_us());
+    pump();
+    timer_.expires_after(kTick);
+    boost::system::error_code aborted;
+    co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, aborted));
+  }
+}
+
+void Controller::wake() {
+  if (std::exchange(pump_posted_, true)) return;
+  asio::post(*io_, [this] {  // after all that is waiting: many messages are answered together
+    pump_posted_ = false;
+    if (!stopped_) pump();
+  });
+}
+
+void Controller::pump() {
+  for (const Outgoing& outgoing : engine_->take_outgoing(monotonic_ns())) agents_->send(outgoing.node, outgoing.message);
+  PersistentChange change = engine_->take_changes();
+  log_moves(change);
+  store_->write(std::move(change));
+  plan();
+}
+
+void Controller::plan() {
+  auto job = engine_->begin_cycle(monotonic_ns());
+  if (!job) return;
+  asio::post(planner_, [this, job = std::move(job)] {
+    const std::int64_t begun_ns = monotonic_ns();
+    auto outcome = std::make_shared<PlanOutcome>();
+    outcome->job = job;
+    outcome->plan = traffic::plan(*job->fabric, job->input);
+    outcome->computed_ms = static_cast<double>(monotonic_ns() - begun_ns) * 1e-6;
+    asio::post(*io_, [this, outcome] {
+      if (stopped_) return;
+      engine_->finish_cycle(std::move(*outcome), monotonic_ns());
+      wake();
+    });
+  });
+}
+
+void Controller::log_moves(const PersistentChange& change) {
+  if (change.mode) spdlog::info("mode is now {}", to_string(*change.mode));
+  for (const auto& [number, move] : change.moves) {
+    std::string& before = logged_[number];
+    if (before == move.state()) continue;
+    before = move.state();
+    const auto level = move.state() == "rolled_back" || move.state() == "failed" ? spdlog::level::warn : spdlog::level::info;
+    spdlog::log(level, "move {} ({}, port {} to {}, {} to {}) {}: {}", number, move.flow(), move.from_port(), move.to_port(),
+                move.from_path().empty() ? "?" : move.from_path(), move.to_path(), move.state(),
+                move.outcome().empty() ? move.reason() : move.outcome());
+  }
+  while (logged_.size() > kLoggedMoves) logged_.erase(logged_.begin());
+}
+
+v1::HelloReply Controller::on_hello(const std::string& node, const v1::Hello& hello) {
+  v1::HelloReply reply = engine_->on_hello(node, hello, monotonic_ns());
+  if (reply.accepted()) {
+    for (const v1::Source& source : hello.sources()) {
+      if (source.state() != v1::Source::ON) spdlog::info("agent {}: source {} is not on: {}", node, source.name(), source.reason());
+    }
+  }
+  wake();
+  return reply;
+}
+
+Result<void> Controller::on_message(const std::string& node, const v1::AgentMessage& message) {
+  if (message.has_event()) spdlog::debug("agent {}: {} {}", node, message.event().kind(), message.event().text());
+  auto taken = engine_->on_message(node, message, monotonic_ns());
+  wake();
+  return taken;
+}
+
+void Controller::on_gone(const std::string& node) {
+  engine_->on_gone(node, monotonic_ns());
+  wake();
+}
+
+}  // namespace te

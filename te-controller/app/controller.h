@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <map>
+#include <string>
+
+#include "te-controller/app/agent_server.h"
+#include "te-controller/app/store_writer.h"
+#include "te-controller/engine/engine.h"
+
+namespace te {
+
+/// The shell around the engine: brings it messages and the time, sends what it decides, has plans computed in another
+/// thread, stores what changed. Everything but the planning runs on the io_context's one thread.
+class Controller final : public AgentListener {
+ public:
+  /// All outlive it.
+  Controller(boost::asio::io_context& io, Engine& engine, AgentServer& agents, StoreWriter& store);
+  Controller(const Controller&) = delete;
+  Controller& operator=(const Controller&) = delete;
+  ~Controller() override;
+
+  /// Begins to tick.
+  void start();
+  /// No more ticks and plans; steering stays as it is. Waits for a plan that is being computed.
+  void stop();
+  /// Acts at once on what changed (an operator's call): sends, stores, plans.
+  void wake();
+
+  v1::HelloReply on_hello(const std::string& node, const v1::Hello& hello) override;
+  Result<void> on_message(const std::string& node, const v1::AgentMessage& message) override;
+  void on_gone(const std::string& node) override;
+
+ private:
+  boost::asio::awaitable<void> tick_loop();
+  void pump();
+  void plan();
+  void log_moves(const PersistentChange& change);
+
+  boost::asio::io_context* io_;
+  Engine* engine_;
+  AgentServer* agents_;
+  StoreWriter* store_;
+  boost::asio::steady_timer timer_;
+  boost::asio::thread_pool planner_{1};
+  std::map<int, std::string> logged_;  ///< state of moves, as last logged
+  bool pump_posted_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace te

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "te-controller/app/http_message.h"
+
+#include <charconv>
+
+namespace te {
+namespace {
+
+std::optional<std::string> percent_decode(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+') {
+      decoded.push_back(' ');
+    } else if (text[i] != '%') {
+      decoded.push_back(text[i]);
+    } else {
+      if (i + 2 >= text.size()) return std::nullopt;
+      unsigned value = 0;
+      const char* const begin = text.data() + i + 1;
+      const auto [end, problem] = std::from_chars(begin, begin + 2, value, 16);
+      if (problem != std::errc() || end != begin + 2) return std::nullopt;
+      decoded.push_back(static_cast<char>(value));
+      i += 2;
+    }
+  }
+  return decoded;
+}
+
+}  // namespace
+
+std::optional<HttpRequest> parse_target(std::string_view method, std::string_view target) {
+  HttpRequest request{.method = std::string(method), .path = {}, .query = {}};
+  const std::size_t mark = target.find('?');
+  auto path = percent_decode(target.substr(0, mark));
+  if (!path || path->empty() || path->front() != '/') return std::nullopt;
+  request.path = *std::move(path);
+  std::string_view rest = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('&');
+    const std::string_view pair = rest.substr(0, end);
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    const std::size_t equals = pair.find('=');
+    auto name = percent_decode(pair.substr(0, equals));
+    auto value = percent_decode(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1));
+    if (!name || !value) return std::nullopt;
+    if (!name->empty()) request.query.insert_or_assign(*std::move(name), *std::move(value));
+  }
+  return request;
+}
+
+}  // namespace te

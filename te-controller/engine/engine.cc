@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "te-controller/engine/engine.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace te {
+namespace {
+
+constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::int64_t kTargetsNs = 1000 * kNsPerMs;     // data flows turn idle with time alone
+constexpr std::int64_t kForgetNs = 1000 * kNsPerMs;
+constexpr std::int64_t kPairAgeNs = 3'600'000 * kNsPerMs;  // ECMP knowledge of pairs without flows
+constexpr std::size_t kEventKinds = 64;
+
+std::string middle_nodes(const Fabric& fabric, std::span<const LinkId> links) {
+  std::string text;
+  for (std::size_t i = 0; i + 1 < links.size(); ++i) {
+    text += (text.empty() ? "" : ",") + fabric.node(fabric.link(links[i]).to).name;
+  }
+  return text;
+}
+
+std::vector<LinkId> links_of(const traffic::PlanInput& input, traffic::PathIndex path) {
+  if (path == traffic::kUnknownPath) return {};
+  const auto links = input.paths.links(path);
+  return {links.begin(), links.end()};
+}
+
+}  // namespace
+
+Engine::Engine(Fabric fabric, const EngineOptions& options, std::int64_t now_ns, std::int64_t wall_us)
+    : options_(options),
+      fabric_(std::make_shared<const Fabric>(std::move(fabric))),
+      routing_(*fabric_),
+      knowledge_(routing_),
+      fleet_(*fabric_),
+      prober_(routing_, knowledge_, options.probing),
+      steering_(static_cast<std::uint64_t>(wall_us)),
+      mover_({.fabric = fabric_.get(),
+              .fleet = &fleet_,
+              .knowledge = &knowledge_,
+              .prober = &prober_,
+              .steering = &steering_,
+              .ledger = &ledger_},
+             options.planning.cooldown_ms * kNsPerMs, options.report_interval_ms * kNsPerMs),
+      builder_({.fleet = &fleet_, .routing = &routing_, .knowledge = &knowledge_, .mover = &mover_}, options.planning),
+      mode_(options.initial_mode),
+      started_ns_(now_ns),
+      wall_minus_now_us_(wall_us - now_ns / 1000) {}
+
+double Engine::wall_s(std::int64_t now_ns) const {
+  return static_cast<double>(now_ns / 1000 + wall_minus_now_us_) * 1e-6;
+}
+
+void Engine::restore(const PersistentState& state, std::int64_t /*now_ns*/) {
+  if (state.mode) mode_ = *state.mode;
+  if (state.resume_mode) resume_mode_ = *state.resume_mode;
+  steering_.restore(state.steering);
+  ledger_.restore(state.moves);
+  if (mode_ == Mode::kPaused) steering_.clear_all();
+}
+
+v1::HelloReply Engine::on_hello(const std::string& node, const v1::Hello& hello, std::int64_t now_ns) {
+  v1::HelloReply reply;
+  reply.set_report_interval_ms(static_cast<std::uint32_t>(options_.report_interval_ms));
+  prober_.disconnected(node);  // an older session of it may still have been there
+  auto accepted = fleet_.connect(node, hello, now_ns);
+  if (accepted) accepted = steering_.connected(node, hello);
+  if (!accepted) {
+    fleet_.disconnect(node, now_ns);
+    reply.set_reason(accepted.error().message);
+    return reply;
+  }
+  reply.set_accepted(true);
+  targets_stale_ = plan_stale_ = true;
+  return reply;
+}
+
+void Engine::on_gone(const std::string& node, std::int64_t now_ns) {
+  fleet_.disconnect(node, now_ns);
+  prober_.disconnected(node);
+  targets_stale_ = plan_stale_ = true;
+}
+
+Result<void> Engine::on_message(const std::string& node, const v1::AgentMessage& message, std::int64_t now_ns) {
+  switch (message.body_case()) {
+    case v1::AgentMessage::kFlows: {
+      auto change = fleet_.apply(node, message.flows(), now_ns);
+      if (!change) return std::move(change).error();
+      take_change(*change);
+      mover_.observe(now_ns);
+      return {};
+    }
+    case v1::AgentMessage::kProbeResult: {
+      auto taught = prober_.take_result(node, message.probe_result(), now_ns);
+      if (!taught) return std::move(taught).error();
+      plan_stale_ |= *taught;
+      mover_.observe(now_ns);
+      return {};
+    }
+    case v1::AgentMessage::kSteering:
+      plan_stale_ = true;
+      return mover_.take_report(node, message.steering(), now_ns);
+    case v1::AgentMessage::kEvent:
+      if (events_.contains(message.event().kind()) || events_.size() < kEventKinds) ++events_[message.event().kind()];
+      return {};
+    case v1::AgentMessage::kHello: return Error{"a second Hello in one session"};
+    case v1::AgentMessage::BODY_NOT_SET: return {};  // of a newer version
+  }
+  return {};
+}
+
+void Engine::take_change(const Fleet::Change& change) {
+  targets_stale_ |= change.flows || change.ports;
+  plan_stale_ |= change.flows || change.ports;
+  for (const FlowId& flow : change.ended) mover_.flow_ended(flow);
+}
+
+void Engine::tick(std::int64_t now_ns, std::int64_t wall_us) {
+  wall_minus_now_us_ = wall_us - now_ns / 1000;
+  if (now_ns - forget_ns_ >= kForgetNs) forget(now_ns);
+  const std::size_t under_way = mover_.under_way();
+  mover_.observe(now_ns);
+  plan_stale_ |= mover_.under_way() != under_way;
+}
+
+void Engine::forget(std::int64_t now_ns) {
+  forget_ns_ = now_ns;
+  take_change(fleet_.expire(now_ns));
+  knowledge_.forget_unused(now_ns, kPairAgeNs);
+  std::vector<std::pair<std::string, SteeringKey>> unused;
+  decltype(steering_used_ns_) used;
+  for (const auto& [node, state] : fleet_.nodes()) {
+    for (const auto& [key, port] : steering_.desired(node)) {
+      const std::pair place{node, key};
+      const auto before = steering_used_ns_.find(place);
+      const bool in_use = before == steering_used_ns_.end() || !state.connected || fleet_.find(key.flow) != nullptr;
+      const std::int64_t since = in_use ? now_ns : before->second;
+      if (now_ns - since > kKeepSteeringNs) {
+        unused.push_back(place);
+      } else {
+        used.emplace(place, since);
+      }
+    }
+  }
+  for (const auto& [node, key] : unused) steering_.erase(node, key);
+  steering_used_ns_ = std::move(used);
+}
+
+void Engine::renew_targets(std::int64_t now_ns) {
+  targets_stale_ = false;
+  targets_ns_ = now_ns;
+  std::map<AddressPair, ProbeTarget> targets;
+  for (const auto& [id, flow] : fleet_.flows()) {
+    const FlowKind kind = flow.kind(now_ns);
+    if (kind == FlowKind::kIdle || fleet_.sender(flow) == nullptr) continue;
+    if (!fabric_->find_address(id.source) || !fabric_->find_address(id.destination)) continue;
+    ProbeTarget& target = targets[id.pair()];
+    const bool first = target.node.empty();
+    if (first || (kind == FlowKind::kData && !target.data)) {
+      target.pair = id.pair();
+      target.node = flow.egress->node;
+      target.flow = id;
+      target.ifindex = flow.egress->report.key().ifindex();
+      target.flow_label = flow.egress->report.flow_label();
+      target.data = kind == FlowKind::kData;
+    }
+    if (kind == FlowKind::kData || target.ports_in_use.size() < Prober::kBatchPorts) {
+      target.ports_in_use.insert(flow.wire_port());
+    }
+  }
+  std::vector<ProbeTarget> list;
+  list.reserve(targets.size());
+  for (auto& [pair, target] : targets) list.push_back(std::move(target));
+  prober_.set_targets(std::move(list), now_ns);
+}
+
+bool Engine::paths_explored(std::int64_t now_ns) const {
+  return std::ranges::all_of(prober_.pairs(), [&](const auto& entry) {
+    const PairState& pair = entry.second;
+    return !pair.data || pair.progress != PairProgress::kExploring || pair.silent || !pair.problem.empty() ||
+           now_ns - pair.since_ns >= kExploreLimitNs;
+  });
+}
+
+std::shared_ptr<const PlanJob> Engine::begin_cycle(std::int64_t now_ns) {
+  const std::int64_t since = now_ns - planned_ns_;
+  const std::int64_t interval_ns = options_.planning.interval_ms * kNsPerMs;
+  // Without news only rates change, and they come once a report interval.
+  const bool due = since >= (plan_stale_ ? interval_ns : std::max(interval_ns, options_.report_interval_ms * kNsPerMs));
+  if (planning_ || (!due && plan_cycles_ > 0)) return nullptr;
+  if (targets_stale_) renew_targets(now_ns);  // so that paths_explored() counts new pairs
+  planning_ = true;
+  plan_stale_ = false;
+  planned_ns_ = now_ns;
+  return builder_.build(fabric_, now_ns);
+}
+
+void Engine::finish_cycle(PlanOutcome outcome, std::int64_t now_ns) {
+  planning_ = false;
+  ++plan_cycles_;
+  last_plan_ = std::move(outcome);
+  if (mode_ == Mode::kAct && mover_.may_start(now_ns) && paths_explored(now_ns)) carry_out(now_ns);
+}
+
+v1::MoveView Engine::record_of(const PlanOutcome& outcome, const traffic::PlannedMove& move) const {
+  const traffic::PlanInput& input = outcome.job->input;
+  const FlowId& id = outcome.job->flows[move.flow];
+  v1::MoveView view;
+  view.set_flow_id(id.short_id());
+  view.set_flow(input.flows[move.flow].label);
+  view.set_from_port(move.from_port);
+  view.set_to_port(move.to_port);
+  view.set_from_path(middle_nodes(*fabric_, links_of(input, move.from_path)));
+  view.set_to_path(middle_nodes(*fabric_, links_of(input, move.to_path)));
+  view.set_reason(move.reason);
+  view.set_predicted_gain_bps(move.predicted_gain_bps);
+  view.set_refuted_by(move.refuted_by);
+  view.set_state(std::string(traffic::to_string(traffic::MoveState::kProposed)));
+  return view;
+}
+
+void Engine::carry_out(std::int64_t now_ns) {
+  const traffic::PlanInput& input = last_plan_.job->input;
+  for (const traffic::PlannedMove& move : last_plan_.plan.moves) {
+    const FlowId& id = last_plan_.job->flows[move.flow];
+    const Flow* flow = fleet_.find(id);
+    // The snapshot is some milliseconds old: what changed since is left to the next cycle.
+    const bool as_planned = flow != nullptr && mover_.expected_port(*flow, now_ns) == move.from_port &&
+                            builder_.immovable(*flow, now_ns).empty();
+    if (!as_planned) break;
+    MoveOrder order{.flow = id,
+                    .from_port = move.from_port,
+                    .to_port = move.to_port,
+                    .from_links = links_of(input, move.from_path),
+                    .to_links = links_of(input, move.to_path),
+                    .record = record_of(last_plan_, move)};
+    order.record.set_wall_s(wall_s(now_ns));
+    if (mover_.start(order, now_ns)) plan_stale_ = true;
+  }
+}
+
+void Engine::set_mode(Mode mode) {
+  mode_ = mode;
+  mode_changed_ = true;
+  plan_stale_ = true;
+  planned_ns_ = 0;  // plan at once
+}
+
+Result<void> Engine::set_acting(bool on, std::int64_t /*now_ns*/) {
+  if (mode_ == Mode::kPaused) return Error{"paused; 'tectl resume' first"};
+  set_mode(on ? Mode::kAct : Mode::kObserve);
+  return {};
+}
+
+bool Engine::steered(const Flow& flow) const {
+  if (!flow.egress) return false;
+  const SteeringKey key{.flow = flow.id, .ifindex = flow.egress->report.key().ifindex()};
+  return steering_.desired(flow.egress->node, key).has_value();
+}
+
+void Engine::pause(std::int64_t now_ns) {
+  if (mode_ != Mode::kPaused) resume_mode_ = mode_;
+  mover_.supersede_all("paused by the operator");
+  for (const auto& [id, flow] : fleet_.flows()) {
+    if (!steered(flow)) continue;
+    v1::MoveView record;
+    record.set_flow_id(id.short_id());
+    record.set_flow(label_of(*fabric_, id));
+    record.set_from_port(flow.wire_port());
+    record.set_to_port(flow.source_port());
+    record.set_reason("paused by the operator: all steering is taken back");
+    record.set_wall_s(wall_s(now_ns));
+    mover_.note_release(flow, std::move(record), now_ns);
+  }
+  steering_.clear_all();
+  set_mode(Mode::kPaused);
+}
+
+Result<void> Engine::resume(std::int64_t /*now_ns*/) {
+  if (mode_ != Mode::kPaused) return Error{"not paused; the mode is " + std::string(to_string(mode_))};
+  set_mode(resume_mode_);
+  return {};
+}
+
+std::vector<Outgoing> Engine::take_outgoing(std::int64_t now_ns) {
+  if (targets_stale_ || now_ns - targets_ns_ >= kTargetsNs) renew_targets(now_ns);
+  std::set<std::string> connected;
+  for (const auto& [name, node] : fleet_.nodes()) {
+    if (node.connected) connected.insert(name);
+  }
+  std::vector<Outgoing> out = steering_.take_outgoing(connected);
+  std::vector<Outgoing> probes = prober_.next(now_ns);
+  std::ranges::move(probes, std::back_inserter(out));
+  return out;
+}
+
+PersistentChange Engine::take_changes() {
+  PersistentChange change;
+  if (std::exchange(mode_changed_, false)) {
+    change.mode = mode_;
+    change.resume_mode = resume_mode_;
+  }
+  change.steering = steering_.take_changes();
+  change.moves = ledger_.take_changes();
+  return change;
+}
+
+}  // namespace te

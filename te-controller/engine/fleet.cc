@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "te-controller/engine/fleet.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace te {
+namespace {
+
+constexpr std::uint32_t kProtocolVersion = 1;
+constexpr std::int64_t kNsPerMs = 1'000'000;
+
+/// An agent repeats the rates of its last window in updates between windows: those are no new sample.
+void remember(FlowEnd& end, const RateSample& sample) {
+  const std::int64_t interval_ns = sample.end_ns - sample.begin_ns;
+  if (!end.history.empty()) {
+    const RateSample& last = end.history.back();
+    const bool same = last.rate_bps == sample.rate_bps && last.payload_bps == sample.payload_bps;
+    if (same && sample.end_ns - last.end_ns < interval_ns * 6 / 10) return;
+  }
+  end.history.push_back(sample);
+  if (end.history.size() > Fleet::kHistory) end.history.pop_front();
+}
+
+/// Nothing new of a flow: its last rates still hold.
+void repeat(FlowEnd& end, std::int64_t interval_ns, std::int64_t now_ns) {
+  if (end.history.empty() || now_ns - end.history.back().end_ns < interval_ns * 9 / 10) return;
+  RateSample sample = end.history.back();
+  sample.begin_ns = now_ns - interval_ns;
+  sample.end_ns = now_ns;
+  remember(end, sample);
+}
+
+/// Share of CE marks among the packets since the last report; the old value when there were none.
+double ce_share(const FlowEnd& before, const v1::FlowReport& report) {
+  const std::uint64_t packets = report.packets() - before.report.packets();
+  const std::uint64_t marked = report.ecn_ce_packets() - before.report.ecn_ce_packets();
+  if (report.packets() <= before.report.packets() || marked > packets) return before.ecn_ce_share;
+  return static_cast<double>(marked) / static_cast<double>(packets);
+}
+
+}  // namespace
+
+v1::Source::State FleetNode::source(std::string_view name) const {
+  for (const v1::Source& one : hello.sources()) {
+    if (one.name() == name) return one.state();
+  }
+  return v1::Source::STATE_UNSPECIFIED;
+}
+
+Fleet::Fleet(const Fabric& fabric) : fabric_(&fabric) {
+  for (const Node& node : fabric.nodes()) {
+    if (node.is_host()) nodes_[node.name];
+  }
+}
+
+Result<void> Fleet::connect(const std::string& node, const v1::Hello& hello, std::int64_t now_ns) {
+  if (hello.protocol_version() != kProtocolVersion) {
+    return Error{"protocol version " + std::to_string(hello.protocol_version()) + " is not known here; this controller speaks " +
+                 std::to_string(kProtocolVersion)};
+  }
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return Error{"'" + node + "' is not a host of the fabric; add it to the topology file"};
+  found->second.connected = true;
+  found->second.hello = hello;
+  found->second.changed_ns = now_ns;
+  found->second.reported_ns = 0;
+  return {};
+}
+
+void Fleet::disconnect(const std::string& node, std::int64_t now_ns) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end() || !found->second.connected) return;
+  found->second.connected = false;
+  found->second.changed_ns = now_ns;
+}
+
+const Flow* Fleet::find(const FlowId& id) const {
+  const auto found = flows_.find(id);
+  return found == flows_.end() ? nullptr : &found->second;
+}
+
+const FleetNode* Fleet::node(const std::string& name) const {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+const FleetNode* Fleet::sender(const Flow& flow) const {
+  const FleetNode* found = flow.egress ? node(flow.egress->node) : nullptr;
+  return found != nullptr && found->connected ? found : nullptr;
+}
+
+bool Fleet::speaks_for(const std::string& node, const Parsed& parsed) const {
+  const auto port = fabric_->find_address(parsed.egress ? parsed.id.source : parsed.id.destination);
+  return !port || fabric_->node(fabric_->port(*port).node).name == node;  // addresses that nobody owns: pods, VFs
+}
+
+Result<Fleet::Change> Fleet::apply(const std::string& node, const v1::FlowUpdate& update, std::int64_t now_ns) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end() || !found->second.connected) return Error{"a report of '" + node + "', which has no session"};
+  std::vector<Parsed> reports;
+  for (const v1::FlowReport& report : update.flows()) {
+    auto id = parse_flow_id(report.key());
+    if (!id) return std::move(id).error();
+    if (report.direction() == v1::DIRECTION_UNSPECIFIED) return Error{"a flow report without a direction"};
+    if (report.wire_port() > 0xFFFF || report.source_port() > 0xFFFF) return Error{"a flow report with a port above 65535"};
+    reports.push_back({.id = *id, .egress = report.direction() == v1::EGRESS, .report = &report});
+  }
+  Change change;
+  FleetNode& state = found->second;
+  state.reported_ns = now_ns;
+  state.kernel_events_lost = update.kernel_events_lost();
+  state.kernel_flows_lost = update.kernel_flows_lost();
+  RateSample sample{.begin_ns = now_ns - std::int64_t{update.interval_ms()} * kNsPerMs, .end_ns = now_ns};
+  std::map<FlowId, bool> silent = state.flows;
+  for (const Parsed& parsed : reports) {
+    if (!speaks_for(node, parsed)) {
+      ++foreign_reports_;
+      continue;
+    }
+    silent.erase(parsed.id);
+    if (parsed.report->ended()) {
+      end_flow(node, parsed.id, parsed.egress, change);
+      continue;
+    }
+    sample.rate_bps = std::max(0.0, parsed.report->rate_bps());
+    sample.payload_bps = std::max(0.0, parsed.report->payload_bps());
+    take(node, parsed, sample, change);
+  }
+  for (const auto& [id, egress] : silent) {
+    if (update.complete()) {
+      end_flow(node, id, egress, change);
+    } else {
+      auto& end = egress ? flows_[id].egress : flows_[id].ingress;
+      if (end) repeat(*end, sample.end_ns - sample.begin_ns, now_ns);
+    }
+  }
+  return change;
+}
+
+void Fleet::take(const std::string& node, const Parsed& parsed, const RateSample& sample, Change& change) {
+  FleetNode& state = nodes_[node];
+  auto place = flows_.find(parsed.id);
+  const bool known_here = state.flows.contains(parsed.id);
+  if (!known_here && state.flows.size() >= kMaxFlowsPerNode) {
+    ++flows_dropped_;
+    return;
+  }
+  if (place == flows_.end()) {
+    place = flows_.emplace(parsed.id, Flow{}).first;
+    place->second.id = parsed.id;
+    place->second.first_seen_ns = sample.end_ns;
+  }
+  state.flows[parsed.id] = parsed.egress;
+  Flow& flow = place->second;
+  const bool new_port = known_here && flow.wire_port() != parsed.report->wire_port();
+  change.flows |= !known_here;
+  change.ports |= new_port;
+  auto& end = parsed.egress ? flow.egress : flow.ingress;
+  if (!end) end.emplace();
+  end->node = node;
+  end->ecn_ce_share = ce_share(*end, *parsed.report);
+  end->report = *parsed.report;
+  end->reported_ns = sample.end_ns;
+  remember(*end, sample);
+  if (sample.rate_bps > 0) flow.last_packet_ns = sample.end_ns;
+  if (sample.payload_bps > 0) {
+    change.flows |= sample.end_ns - flow.last_payload_ns > Flow::kRecentNs || flow.last_payload_ns == 0;
+    flow.last_payload_ns = sample.end_ns;
+  }
+}
+
+void Fleet::end_flow(const std::string& node, const FlowId& id, bool egress, Change& change) {
+  nodes_[node].flows.erase(id);
+  const auto place = flows_.find(id);
+  if (place == flows_.end()) return;
+  auto& end = egress ? place->second.egress : place->second.ingress;
+  if (!end || end->node != node) return;
+  end.reset();
+  change.flows = true;
+  if (place->second.egress || place->second.ingress) return;
+  change.ended.push_back(id);
+  flows_.erase(place);
+}
+
+Fleet::Change Fleet::expire(std::int64_t now_ns) {
+  Change change;
+  for (auto& [name, state] : nodes_) {
+    if (state.connected || state.flows.empty() || now_ns - state.changed_ns < kKeepLostNodeNs) continue;
+    const std::map<FlowId, bool> gone = state.flows;
+    for (const auto& [id, egress] : gone) end_flow(name, id, egress, change);
+  }
+  return change;
+}
+
+}  // namespace te

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+#include "te-controller/engine/flow.h"
+#include "topology/fabric.h"
+
+namespace te {
+
+/// A host of the fabric and its agent.
+struct FleetNode {
+  bool connected = false;
+  v1::Hello hello;                      ///< of the last session
+  std::int64_t changed_ns = 0;          ///< when it connected or disconnected
+  std::int64_t reported_ns = 0;         ///< last FlowUpdate; 0: none in this session
+  std::uint64_t kernel_events_lost = 0;
+  std::uint64_t kernel_flows_lost = 0;
+  std::map<FlowId, bool> flows;         ///< that it reports; true: as the sender
+
+  /// State of a source ("tc", "probe"); STATE_UNSPECIFIED when the agent does not name it.
+  [[nodiscard]] v1::Source::State source(std::string_view name) const;
+};
+
+/// All that agents reported: hosts and flows, both ends of a flow joined. Pure: times are arguments.
+class Fleet {
+ public:
+  static constexpr std::size_t kMaxFlowsPerNode = 65536;
+  static constexpr std::size_t kHistory = 16;                          ///< rate samples kept of each end
+  static constexpr std::int64_t kKeepLostNodeNs = 30'000'000'000;      ///< then its flows are forgotten
+
+  /// `fabric` outlives it.
+  explicit Fleet(const Fabric& fabric);
+
+  /// An Error: why the agent is refused.
+  Result<void> connect(const std::string& node, const v1::Hello& hello, std::int64_t now_ns);
+  void disconnect(const std::string& node, std::int64_t now_ns);
+
+  /// What an update changed.
+  struct Change {
+    bool flows = false;  ///< a flow came, went, or began or stopped to carry data
+    bool ports = false;  ///< a port on the wire changed
+    std::vector<FlowId> ended;
+  };
+  /// Takes a report. The rates of a flow that an update does not name still hold; one that a complete update does not
+  /// name has ended. An Error: the message is malformed, nothing was taken.
+  Result<Change> apply(const std::string& node, const v1::FlowUpdate& update, std::int64_t now_ns);
+  /// Forgets flows of nodes that have been away for kKeepLostNodeNs.
+  Change expire(std::int64_t now_ns);
+
+  [[nodiscard]] const std::map<std::string, FleetNode>& nodes() const { return nodes_; }
+  [[nodiscard]] const std::map<FlowId, Flow>& flows() const { return flows_; }
+  /// Null when unknown.
+  [[nodiscard]] const Flow* find(const FlowId& id) const;
+  /// Null when it is no host of the fabric.
+  [[nodiscard]] const FleetNode* node(const std::string& name) const;
+  /// The connected node that sends the flow; null when there is none.
+  [[nodiscard]] const FleetNode* sender(const Flow& flow) const;
+  /// Reports of flows whose source or destination is another node's: an agent speaks only for its own.
+  [[nodiscard]] std::uint64_t foreign_reports() const { return foreign_reports_; }
+  /// Flows not taken because a node reported more than kMaxFlowsPerNode.
+  [[nodiscard]] std::uint64_t flows_dropped() const { return flows_dropped_; }
+
+ private:
+  struct Parsed {
+    FlowId id;
+    bool egress = false;
+    const v1::FlowReport* report = nullptr;
+  };
+  [[nodiscard]] bool speaks_for(const std::string& node, const Parsed& parsed) const;
+  void take(const std::string& node, const Parsed& parsed, const RateSample& sample, Change& change);
+  void end_flow(const std::string& node, const FlowId& id, bool egress, Change& change);
+
+  const Fabric* fabric_;
+  std::map<std::string, FleetNode> nodes_;
+  std::map<FlowId, Flow> flows_;
+  std::uint64_t foreign_reports_ = 0;
+  std::uint64_t flows_dropped_ = 0;
+};
+
+}  // namespace te

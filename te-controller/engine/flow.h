@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "common/base/ip_address.h"
+#include "common/base/result.h"
+#include "topology/ecmp_knowledge.h"
+#include "te/v1/agent.pb.h"
+
+namespace te {
+
+/// One direction of a RoCEv2 flow, the same for both hosts that report it. `destination_qpn`: 24 bits.
+struct FlowId {
+  IpAddress source;
+  IpAddress destination;
+  std::uint32_t destination_qpn = 0;
+  auto operator<=>(const FlowId&) const = default;
+
+  [[nodiscard]] AddressPair pair() const { return {.source = source, .destination = destination, .vlan = 0}; }
+  /// 8 hexadecimal digits of FNV-1a, what people call the flow.
+  [[nodiscard]] std::string short_id() const;
+};
+
+/// Reads the key of a report; an Error for addresses of a wrong length or of two families, or a QPN beyond 24 bits.
+Result<FlowId> parse_flow_id(const v1::FlowKey& key);
+/// The key as an agent's kernel has it.
+[[nodiscard]] v1::FlowKey make_flow_key(const FlowId& id, std::uint32_t ifindex);
+
+/// Rates of one report interval, bits/s.
+struct RateSample {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  double rate_bps = 0;     ///< IP bits
+  double payload_bps = 0;  ///< message data
+};
+
+/// What one of the two hosts says of a flow.
+struct FlowEnd {
+  std::string node;
+  v1::FlowReport report;           ///< the last one
+  std::int64_t reported_ns = 0;    ///< when it came
+  std::deque<RateSample> history;  ///< oldest first, bounded
+  double ecn_ce_share = 0;         ///< of the packets of the last interval that had any
+};
+
+enum class FlowKind : std::uint8_t { kData, kAck, kIdle };
+/// "data", "ack" or "idle".
+[[nodiscard]] std::string_view to_string(FlowKind kind);
+
+/// A flow as its sender (egress) and its receiver (ingress) see it; at least one of them is there.
+struct Flow {
+  FlowId id;
+  std::optional<FlowEnd> egress;
+  std::optional<FlowEnd> ingress;
+  std::int64_t first_seen_ns = 0;
+  std::int64_t last_payload_ns = 0;  ///< message data seen; 0: never
+  std::int64_t last_packet_ns = 0;   ///< any packet seen; 0: never
+
+  /// On the wire; 0: unknown.
+  [[nodiscard]] std::uint16_t wire_port() const;
+  /// As the QP sends it, before any rewrite; 0: unknown (only the receiver reports).
+  [[nodiscard]] std::uint16_t source_port() const;
+  /// The sender's QP; absent: unknown.
+  [[nodiscard]] std::optional<std::uint32_t> source_qpn() const;
+  /// The other direction of the QP pair; absent: unknown.
+  [[nodiscard]] std::optional<FlowId> reverse() const;
+  /// The end that measures goodput best: the receiver where it reports.
+  [[nodiscard]] const FlowEnd& measured() const { return ingress ? *ingress : *egress; }
+  /// Rates of the last interval.
+  [[nodiscard]] RateSample last_rates() const;
+  /// Data: carried message data within kRecentNs. Such flows are elastic.
+  [[nodiscard]] FlowKind kind(std::int64_t now_ns) const;
+
+  static constexpr std::int64_t kRecentNs = 10'000'000'000;
+};
+
+}  // namespace te

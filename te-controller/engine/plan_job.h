@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "te-controller/engine/fleet.h"
+#include "te-controller/engine/mover.h"
+#include "te-controller/engine/options.h"
+#include "te-controller/traffic/planner.h"
+#include "topology/ecmp_knowledge.h"
+#include "topology/routing.h"
+
+namespace te {
+
+/// A snapshot that a planning cycle works on, in another thread if need be.
+struct PlanJob {
+  std::shared_ptr<const Fabric> fabric;
+  traffic::PlanInput input;
+  std::vector<FlowId> flows;  ///< what input.flows stand for
+};
+
+/// What a cycle found, together with what it was asked.
+struct PlanOutcome {
+  std::shared_ptr<const PlanJob> job;
+  traffic::Plan plan;
+  double computed_ms = 0;
+};
+
+/// The equal-cost paths of a pair with the ports known to lead onto each.
+struct PairOptions {
+  std::vector<Path> paths;
+  std::vector<PathPorts> ports;  ///< by path
+};
+
+/// Reads the options of a pair off the fabric and what is known; at most Prober::kPathLimit.
+[[nodiscard]] PairOptions options_of(Routing& routing, EcmpKnowledge& knowledge, const AddressPair& pair);
+/// The port to put a flow onto path `index` by: its present one, else its QP's own, else one of the known ports by the
+/// flow's hash; 0: none is known.
+[[nodiscard]] std::uint16_t port_for(const PairOptions& options, std::size_t index, const Flow& flow, std::uint16_t present);
+/// How people name a flow: "h1 -> h4 QP 0x1a2b".
+[[nodiscard]] std::string label_of(const Fabric& fabric, const FlowId& id);
+
+/// Takes the snapshot.
+class PlanBuilder {
+ public:
+  struct Parts {
+    const Fleet* fleet;
+    Routing* routing;
+    EcmpKnowledge* knowledge;
+    const Mover* mover;
+  };
+  PlanBuilder(const Parts& parts, const PlanningOptions& options) : parts_(parts), options_(options) {}
+
+  [[nodiscard]] std::shared_ptr<const PlanJob> build(std::shared_ptr<const Fabric> fabric, std::int64_t now_ns) const;
+  /// Why the flow cannot be moved now; empty: it can.
+  [[nodiscard]] std::string immovable(const Flow& flow, std::int64_t now_ns) const;
+
+ private:
+  Parts parts_;
+  PlanningOptions options_;
+};
+
+}  // namespace te

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "te-controller/engine/prober.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace te {
+namespace {
+
+constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::int64_t kFirstBackOffNs = 500 * kNsPerMs;
+constexpr std::int64_t kLongestBackOffNs = 60'000 * kNsPerMs;
+constexpr std::int64_t kAnswerSlackNs = 2000 * kNsPerMs;  // on top of the time the agent may take
+constexpr std::uint32_t kRequestsAPair = 2;               // in flight: one that explores, one that is urgent
+constexpr std::size_t kRequestsANode = 32;                // in flight: agents refuse more than 64
+constexpr std::size_t kLeastEffortPorts = 64;
+constexpr std::size_t kRocePorts = kLastRocePort - kFirstRocePort + 1;
+constexpr double kEffortFactor = 4;  // of the expected number: misses a path once in 4e6 pairs of 64 paths
+constexpr double kSpareFactor = 8;   // ports a path, then no more spares
+
+/// Ports after which a path without one is taken for unreachable. The expected number to cover p paths is
+/// p (ln p + 0.58): coupon collector.
+std::size_t effort_ports(std::size_t paths) {
+  const auto p = static_cast<double>(paths);
+  const double enough = kEffortFactor * p * (std::log(p) + 0.58);
+  return std::min(kRocePorts, std::max(kLeastEffortPorts, static_cast<std::size_t>(enough)));
+}
+
+}  // namespace
+
+Prober::Prober(Routing& routing, EcmpKnowledge& knowledge, const ProbingOptions& options)
+    : routing_(&routing), knowledge_(&knowledge), options_(options), budget_(options.answers_per_switch_per_s) {}
+
+void Prober::set_targets(std::vector<ProbeTarget> targets, std::int64_t now_ns) {
+  std::map<AddressPair, Pair> kept;
+  for (ProbeTarget& target : targets) {
+    const AddressPair pair = target.pair;
+    const bool data = target.data;
+    const auto old = pairs_.find(pair);
+    Pair state = old == pairs_.end() ? Pair{} : std::move(old->second);
+    state.stale |= old == pairs_.end() || state.target.data != target.data;
+    if (state.stale || state.target.ports_in_use != target.ports_in_use) state.quiet = false;
+    state.target = std::move(target);
+    kept.emplace(pair, std::move(state));
+    if (old == pairs_.end()) states_[pair].since_ns = now_ns;
+    states_[pair].data = data;
+    knowledge_->touch(pair, now_ns);
+  }
+  pairs_ = std::move(kept);
+  std::erase_if(states_, [&](const auto& entry) { return !pairs_.contains(entry.first); });
+}
+
+void Prober::verify(const AddressPair& pair, std::uint16_t port) {
+  const auto found = pairs_.find(pair);
+  if (found == pairs_.end()) return;
+  found->second.to_verify.insert(port);
+  found->second.quiet = false;
+}
+
+void Prober::knowledge_changed() {
+  for (auto& [pair, state] : pairs_) {
+    state.stale = true;
+    state.quiet = false;
+  }
+}
+
+void Prober::update_progress(const AddressPair& pair, Pair& state) {
+  state.stale = false;
+  PairState& shown = states_[pair];
+  const auto from = routing_->fabric().find_address(pair.source);
+  const auto to = routing_->fabric().find_address(pair.destination);
+  state.wants_spares = false;
+  shown.unreached_paths = 0;
+  if (!from || !to || knowledge_->hops_to_learn(pair).empty()) {
+    shown.progress = PairProgress::kNothingToLearn;
+    return;
+  }
+  const PathSet set = routing_->paths(*from, *to, kPathLimit);
+  std::size_t fewest = kRocePorts;
+  for (const PathPorts& ports : knowledge_->ports_by_path(pair, set.paths)) {
+    const std::size_t known = ports.ports.size() + ports.maybe.size();
+    fewest = std::min(fewest, known);
+    if (known == 0) ++shown.unreached_paths;
+  }
+  const std::size_t tried = knowledge_->ports_tried(pair);
+  if (shown.unreached_paths == 0) {
+    shown.progress = PairProgress::kCovered;
+  } else {
+    shown.progress = tried >= effort_ports(set.paths.size()) ? PairProgress::kGaveUp : PairProgress::kExploring;
+  }
+  state.wants_spares = state.target.data && shown.progress == PairProgress::kCovered && fewest < 1 + kSparePorts &&
+                       static_cast<double>(tried) < kSpareFactor * static_cast<double>(set.paths.size());
+}
+
+std::optional<Prober::Work> Prober::work_for(const AddressPair& pair, Pair& state, Urgency urgency) {
+  if (state.stale) update_progress(pair, state);
+  const PairProgress progress = states_[pair].progress;
+  if (progress == PairProgress::kNothingToLearn) {
+    state.to_verify.clear();
+    return std::nullopt;
+  }
+  Work work{.urgency = urgency, .ports = {}};
+  const auto add = [&](std::uint16_t port) {
+    if (work.ports.size() < kBatchPorts && !state.in_flight.contains(port)) work.ports.push_back(port);
+  };
+  switch (urgency) {
+    case Urgency::kVerify:
+      std::ranges::for_each(state.to_verify, add);
+      break;
+    case Urgency::kInUse:
+      for (const std::uint16_t port : state.target.ports_in_use) {
+        if (port >= 1 && knowledge_->compose(pair, port).status == ComposedPath::Status::kPartlyKnown) add(port);
+      }
+      break;
+    case Urgency::kRecheck:
+      std::ranges::for_each(knowledge_->ports_to_check(pair), add);
+      break;
+    case Urgency::kCover:
+    case Urgency::kSpare:
+      if (urgency == Urgency::kCover ? progress != PairProgress::kExploring : !state.wants_spares) break;
+      std::ranges::for_each(knowledge_->untried_ports(pair, kBatchPorts + state.in_flight.size()), add);
+      break;
+  }
+  if (work.ports.empty()) return std::nullopt;
+  return work;
+}
+
+std::vector<SwitchCost> Prober::costs_of(const std::vector<HopToLearn>& hops, double probes_each) const {
+  std::map<NodeId, double> sum;
+  for (const HopToLearn& hop : hops) {
+    for (const NodeId node : hop.answering) sum[node] += probes_each / static_cast<double>(hop.answering.size());
+  }
+  std::vector<SwitchCost> costs;
+  for (const auto& [node, answers] : sum) costs.push_back({.node = node, .answers = answers});
+  return costs;
+}
+
+bool Prober::start(const AddressPair& pair, Pair& state, const Work& work, std::int64_t now_ns, std::vector<Outgoing>& out) {
+  Request request;
+  request.pair = pair;
+  request.node = state.target.node;
+  request.hops = knowledge_->hops_to_learn(pair);
+  if (request.hops.empty()) return true;
+  const std::vector<SwitchCost> costs = costs_of(request.hops, static_cast<double>(work.ports.size()));
+  if (!budget_.take(costs, now_ns)) return false;
+  std::size_t fewest_answering = request.hops.front().answering.size();
+  for (const HopToLearn& hop : request.hops) fewest_answering = std::min(fewest_answering, hop.answering.size());
+  const double pace = std::max(1.0, budget_.answers_per_s() * static_cast<double>(std::max<std::size_t>(1, fewest_answering)));
+  const auto probes = static_cast<std::uint32_t>(work.ports.size() * request.hops.size());
+
+  Outgoing message{.node = request.node, .message = {}};
+  v1::ProbeRequest& ask = *message.message.mutable_probe_request();
+  ask.set_id(next_id_);
+  *ask.mutable_flow() = make_flow_key(state.target.flow, state.target.ifindex);
+  ask.set_flow_label(state.target.flow_label);
+  for (const std::uint16_t port : work.ports) ask.add_ports(port);
+  for (const HopToLearn& hop : request.hops) ask.add_ttls(hop.ttl);
+  ask.set_probes_per_s(static_cast<std::uint32_t>(std::min(pace, 1e6)));
+  ask.set_attempts(options_.attempts);
+  ask.set_timeout_ms(options_.timeout_ms);
+  out.push_back(std::move(message));
+
+  request.ports.insert(work.ports.begin(), work.ports.end());
+  request.charged = probes;
+  const auto pacing_ns = static_cast<std::int64_t>(static_cast<double>(probes) * options_.attempts / pace * 1e9);
+  request.deadline_ns = now_ns + kAnswerSlackNs + pacing_ns + std::int64_t{options_.attempts} * options_.timeout_ms * kNsPerMs;
+  state.in_flight.insert(work.ports.begin(), work.ports.end());
+  for (const std::uint16_t port : work.ports) state.to_verify.erase(port);
+  ++state.requests;
+  requests_.emplace(next_id_++, std::move(request));
+  return true;
+}
+
+std::vector<Outgoing> Prober::next(std::int64_t now_ns) {
+  expire(now_ns);
+  std::vector<Outgoing> out;
+  struct Stage {
+    Urgency urgency;
+    bool data;
+  };
+  // In the order of use: what verifies or places data now, then what a plan could use, then the rest.
+  static constexpr std::array kStages{Stage{Urgency::kVerify, true}, Stage{Urgency::kInUse, true},  Stage{Urgency::kCover, true},
+                                      Stage{Urgency::kInUse, false}, Stage{Urgency::kRecheck, true}, Stage{Urgency::kSpare, true},
+                                      Stage{Urgency::kCover, false}, Stage{Urgency::kRecheck, false}};
+  std::set<AddressPair> at_work;
+  std::map<std::string, std::size_t> in_flight;
+  for (const auto& [id, request] : requests_) ++in_flight[request.node];
+  for (const Stage& stage : kStages) {
+    auto turn = last_served_ ? pairs_.upper_bound(*last_served_) : pairs_.begin();
+    for (std::size_t served = 0; served < pairs_.size(); ++served, ++turn) {
+      if (turn == pairs_.end()) turn = pairs_.begin();
+      auto& [pair, state] = *turn;
+      const bool busy = state.requests >= (stage.urgency <= Urgency::kInUse ? kRequestsAPair : 1);
+      if (state.quiet || state.target.data != stage.data) continue;
+      if (busy || now_ns < state.not_before_ns || in_flight[state.target.node] >= kRequestsANode) {
+        at_work.insert(pair);
+        continue;
+      }
+      const auto work = work_for(pair, state, stage.urgency);
+      if (!work) continue;
+      at_work.insert(pair);
+      if (!start(pair, state, *work, now_ns, out)) return out;  // nothing of less use may take what is left
+      ++in_flight[state.target.node];
+      last_served_ = pair;
+    }
+  }
+  for (auto& [pair, state] : pairs_) state.quiet = !at_work.contains(pair) && state.requests == 0 && !state.stale;
+  return out;
+}
+
+bool Prober::learn(Request& request, std::uint16_t port, bool all, std::int64_t now_ns) {
+  const auto& answers = request.answers[port];
+  if (!all && answers.size() < request.hops.size()) return false;
+  bool taught = false;
+  for (const auto& [ttl, responder] : answers) {  // deeper answers need the hops before them
+    if (!responder) break;
+    const auto lesson = knowledge_->learn_probe(request.pair, port, ttl, *responder, now_ns);
+    if (!lesson) {
+      ++counters_.refused;
+      break;
+    }
+    taught |= *lesson != Lesson::kNothing;
+  }
+  return taught;
+}
+
+Result<bool> Prober::take_result(const std::string& node, const v1::ProbeResult& result, std::int64_t now_ns) {
+  const auto found = requests_.find(result.id());
+  if (found == requests_.end() || found->second.node != node) return false;  // answered too late, or before a reconnect
+  Request& request = found->second;
+  bool taught = false;
+  for (const v1::ProbeAnswer& answer : result.answers()) {
+    std::optional<IpAddress> responder;
+    if (!answer.responder().empty()) {
+      auto address = IpAddress::from_bytes(
+          {reinterpret_cast<const std::uint8_t*>(answer.responder().data()), answer.responder().size()});
+      if (!address) return with_context(address.error(), "responder of a probe answer");
+      responder = *address;
+    }
+    if (answer.port() > 0xFFFF || !request.ports.contains(static_cast<std::uint16_t>(answer.port()))) continue;
+    const auto port = static_cast<std::uint16_t>(answer.port());
+    request.answered |= responder.has_value();
+    request.answers[port].insert_or_assign(answer.ttl(), responder);
+    if (request.answers[port].size() == request.hops.size()) taught |= learn(request, port, false, now_ns);
+  }
+  counters_.sent += result.sent();
+  counters_.lost += result.lost();
+  request.sent += result.sent();
+  const auto pair = pairs_.find(request.pair);
+  if (pair != pairs_.end()) {
+    pair->second.stale = true;
+    pair->second.quiet = false;
+    if (!result.error().empty()) states_[request.pair].problem = result.error();
+  }
+  if (result.done() || !result.error().empty()) {
+    for (auto& [port, answers] : request.answers) {
+      if (answers.size() < request.hops.size()) taught |= learn(request, port, true, now_ns);
+    }
+    finish(found->first, request, now_ns);
+  }
+  return taught;
+}
+
+void Prober::finish(std::uint64_t id, Request& request, std::int64_t now_ns) {
+  if (request.sent > request.charged) {  // retries
+    const double more = static_cast<double>(request.sent - request.charged) / static_cast<double>(request.hops.size());
+    budget_.charge(costs_of(request.hops, more), now_ns);
+  }
+  const auto found = pairs_.find(request.pair);
+  if (found != pairs_.end()) {
+    Pair& pair = found->second;
+    for (const std::uint16_t port : request.ports) pair.in_flight.erase(port);
+    if (pair.requests > 0) --pair.requests;
+    pair.stale = true;
+    pair.quiet = false;
+    PairState& shown = states_[request.pair];
+    shown.silent = !request.answered;
+    if (request.answered) {
+      pair.back_off_ns = 0;
+      shown.problem.clear();
+    } else {
+      pair.back_off_ns = std::clamp(2 * pair.back_off_ns, kFirstBackOffNs, kLongestBackOffNs);
+      pair.not_before_ns = now_ns + pair.back_off_ns;
+    }
+  }
+  requests_.erase(id);
+}
+
+void Prober::expire(std::int64_t now_ns) {
+  std::vector<std::uint64_t> late;
+  for (const auto& [id, request] : requests_) {
+    if (now_ns >= request.deadline_ns) late.push_back(id);
+  }
+  for (const std::uint64_t id : late) finish(id, requests_.at(id), now_ns);
+}
+
+void Prober::disconnected(const std::string& node) {
+  for (auto request = requests_.begin(); request != requests_.end();) {
+    if (request->second.node != node) {
+      ++request;
+      continue;
+    }
+    const auto found = pairs_.find(request->second.pair);
+    if (found != pairs_.end()) {
+      for (const std::uint16_t port : request->second.ports) found->second.in_flight.erase(port);
+      if (found->second.requests > 0) --found->second.requests;
+      found->second.not_before_ns = found->second.back_off_ns = 0;
+      found->second.quiet = false;
+    }
+    request = requests_.erase(request);
+  }
+}
+
+}  // namespace te

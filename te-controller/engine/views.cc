@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "te-controller/engine/views.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace te {
+namespace {
+
+constexpr double kNsPerS = 1e9;
+constexpr std::size_t kPortsListed = 32;  // of those known for a path
+
+std::string_view provenance_of(const Flow& flow) {
+  switch ((flow.egress ? *flow.egress : *flow.ingress).report.provenance()) {
+    case v1::PORT_FROM_QPNS: return "from QPNs";
+    case v1::PORT_FROM_FLOW_LABEL: return "from flow label";
+    case v1::PORT_SET_BY_US: return "set by us";
+    case v1::PORT_SEEN: return "seen";
+    default: return "unknown";
+  }
+}
+
+std::string_view to_text(v1::Source::State state) {
+  switch (state) {
+    case v1::Source::ON: return "on";
+    case v1::Source::OFF: return "off";
+    case v1::Source::NOT_SUPPORTED: return "not supported";
+    default: return "unknown";
+  }
+}
+
+std::string node_name(const Fabric& fabric, const IpAddress& address) {
+  const auto port = fabric.find_address(address);
+  return port ? fabric.node(fabric.port(*port).node).name : std::string();
+}
+
+}  // namespace
+
+Views::PlanIndex Views::index_plan() const {
+  PlanIndex index;
+  if (!engine_->last_plan().job) return index;
+  index.outcome = &engine_->last_plan();
+  for (std::size_t i = 0; i < index.outcome->job->flows.size(); ++i) index.flow[index.outcome->job->flows[i]] = i;
+  return index;
+}
+
+v1::FlowView Views::flow_view(const Flow& flow, const PlanIndex& plan, std::int64_t now_ns) {
+  const Fabric& fabric = engine_->fabric();
+  v1::FlowView view;
+  view.set_id(flow.id.short_id());
+  view.set_source(flow.id.source.to_string());
+  view.set_destination(flow.id.destination.to_string());
+  view.set_source_node(node_name(fabric, flow.id.source));
+  view.set_destination_node(node_name(fabric, flow.id.destination));
+  view.set_destination_qpn(static_cast<int>(flow.id.destination_qpn));
+  if (const auto qpn = flow.source_qpn()) view.set_source_qpn(static_cast<int>(*qpn));
+  view.set_kind(std::string(to_string(flow.kind(now_ns))));
+  view.set_wire_port(flow.wire_port());
+  view.set_provenance(std::string(provenance_of(flow)));
+  view.set_steered(engine_->steered(flow));
+  const ComposedPath path = engine_->knowledge().compose(flow.id.pair(), flow.wire_port());
+  if (path.reaches() && !path.links.empty()) {
+    view.add_path(fabric.node(fabric.link(path.links.front()).from).name);
+    for (const LinkId link : path.links) view.add_path(fabric.node(fabric.link(link).to).name);
+  }
+  const RateSample rates = flow.last_rates();
+  view.set_rate_bps(rates.rate_bps);
+  view.set_payload_bps(rates.payload_bps);
+  view.set_ecn_ce_share(flow.measured().ecn_ce_share);
+  const auto reverse = flow.reverse();
+  if (reverse && engine_->fleet().find(*reverse) != nullptr) view.set_reverse_id(reverse->short_id());
+  const v1::FlowReport& report = flow.measured().report;
+  view.set_naks(static_cast<double>(report.nak_sequence() + report.nak_rnr() + report.nak_other()));
+  view.set_duplicates(static_cast<double>(report.duplicate_packets()));
+  const auto planned = plan.flow.find(flow.id);
+  if (planned != plan.flow.end() && planned->second < plan.outcome->plan.rate_now_bps.size()) {
+    view.set_predicted_bps(plan.outcome->plan.rate_now_bps[planned->second]);
+  }
+  return view;
+}
+
+v1::Status Views::status(std::int64_t now_ns) {
+  v1::Status status;
+  status.set_mode(std::string(to_string(engine_->mode())));
+  status.set_uptime_s(static_cast<double>(now_ns - engine_->started_ns()) / kNsPerS);
+  status.set_nodes(static_cast<int>(engine_->fabric().nodes().size()));
+  status.set_links(static_cast<int>(engine_->fabric().links().size()));
+  int connected = 0;
+  for (const auto& [name, node] : engine_->fleet().nodes()) connected += node.connected ? 1 : 0;
+  status.set_agents_connected(connected);
+  status.set_agents_expected(static_cast<int>(engine_->fleet().nodes().size()));
+  int elastic = 0;
+  int known = 0;
+  int steered = 0;
+  double slowest = 0;
+  for (const auto& [id, flow] : engine_->fleet().flows()) {
+    known += engine_->knowledge().compose(id.pair(), flow.wire_port()).reaches() ? 1 : 0;
+    steered += engine_->steered(flow) ? 1 : 0;
+    if (flow.kind(now_ns) != FlowKind::kData) continue;
+    const double payload = flow.last_rates().payload_bps;
+    slowest = elastic == 0 ? payload : std::min(slowest, payload);
+    ++elastic;
+  }
+  status.set_flows(static_cast<int>(engine_->fleet().flows().size()));
+  status.set_elastic_flows(elastic);
+  status.set_flows_with_known_path(known);
+  status.set_flows_steered(steered);
+  status.set_slowest_flow_bps(slowest);
+  status.set_moves_total(engine_->ledger().total());
+  status.set_rollbacks_total(engine_->ledger().rolled_back());
+  status.set_probes_sent(static_cast<int>(engine_->prober().counters().sent));
+  status.set_probes_lost(static_cast<int>(engine_->prober().counters().lost));
+  if (engine_->last_plan().job) {
+    status.set_predicted_slowest_flow_bps(engine_->last_plan().plan.slowest_goal_bps);
+    status.set_last_plan_ms(engine_->last_plan().computed_ms);
+  }
+  status.set_plan_cycles(engine_->plan_cycles());
+  add_warnings(status, now_ns);
+  return status;
+}
+
+void Views::add_warnings(v1::Status& status, std::int64_t now_ns) const {
+  for (const auto& [name, node] : engine_->fleet().nodes()) {
+    if (!node.connected) continue;
+    for (const v1::Source& source : node.hello.sources()) {
+      const bool needed = source.name() == "tc" || source.name() == "probe";
+      if (needed && source.state() != v1::Source::ON) status.add_warnings(name + ": " + source.name() + " is not on: " + source.reason());
+    }
+    if (node.kernel_flows_lost > 0) {
+      status.add_warnings(name + ": " + std::to_string(node.kernel_flows_lost) + " flows are not counted, the kernel's flow map is full");
+    }
+  }
+  std::size_t incomplete = 0;
+  std::size_t silent = 0;
+  for (const auto& [pair, state] : engine_->prober().pairs()) {
+    incomplete += state.progress == PairProgress::kGaveUp ? 1 : 0;
+    silent += state.silent ? 1 : 0;
+  }
+  if (incomplete > 0) status.add_warnings(std::to_string(incomplete) + " address pairs have equal-cost paths that no probed port reaches");
+  if (silent > 0) status.add_warnings("probes of " + std::to_string(silent) + " address pairs get no answer; do the switches send ICMP time exceeded?");
+  if (engine_->prober().counters().refused > 0) {
+    status.add_warnings(std::to_string(engine_->prober().counters().refused) +
+                        " probe answers fit no path of the topology file; is it up to date?");
+  }
+  if (engine_->mode() == Mode::kAct && !engine_->paths_explored(now_ns)) status.add_warnings("moves wait until paths are explored");
+}
+
+v1::NodeList Views::nodes(std::int64_t now_ns) {
+  v1::NodeList list;
+  for (NodeId id = 0; id < engine_->fabric().nodes().size(); ++id) {
+    const Node& node = engine_->fabric().node(id);
+    v1::NodeView& view = *list.add_nodes();
+    view.set_name(node.name);
+    view.set_kind(std::string(to_string(node.kind)));
+    if (!node.is_host()) {
+      const SwitchKnowledge known = engine_->knowledge().switch_knowledge(id);
+      view.set_ecmp(std::string(to_string(known.state)));
+      view.set_epoch(static_cast<int>(known.epoch));
+      view.set_known_hops(static_cast<int>(known.hops));
+      continue;
+    }
+    const FleetNode* agent = engine_->fleet().node(node.name);
+    if (agent == nullptr) continue;
+    view.set_agent_connected(agent->connected);
+    view.set_agent_version(agent->hello.software_version());
+    view.set_flows(static_cast<int>(agent->flows.size()));
+    if (agent->connected && agent->reported_ns != 0) {
+      view.set_report_age_s(static_cast<double>(now_ns - agent->reported_ns) / kNsPerS);
+    }
+    for (const v1::Source& source : agent->hello.sources()) {
+      v1::SourceView& shown = *view.add_sources();
+      shown.set_name(source.name());
+      shown.set_state(std::string(to_text(source.state())));
+      shown.set_reason(source.reason());
+    }
+  }
+  return list;
+}
+
+std::vector<int> Views::elastic_flows_by_link(std::int64_t now_ns) {
+  std::vector<int> flows(engine_->fabric().links().size());
+  for (const auto& [id, flow] : engine_->fleet().flows()) {
+    if (flow.kind(now_ns) != FlowKind::kData) continue;
+    const ComposedPath path = engine_->knowledge().compose(id.pair(), flow.wire_port());
+    if (!path.reaches()) continue;
+    for (const LinkId link : path.links) ++flows[link];
+  }
+  return flows;
+}
+
+v1::LinkList Views::links(std::int64_t now_ns) {
+  const Fabric& fabric = engine_->fabric();
+  std::vector<double> load(fabric.links().size());
+  for (const auto& [id, flow] : engine_->fleet().flows()) {
+    const ComposedPath path = engine_->knowledge().compose(id.pair(), flow.wire_port());
+    if (!path.reaches()) continue;
+    for (const LinkId link : path.links) load[link] += flow.last_rates().rate_bps;
+  }
+  const std::vector<int> elastic = elastic_flows_by_link(now_ns);
+  v1::LinkList list;
+  for (LinkId id = 0; id < fabric.links().size(); ++id) {
+    const Link& link = fabric.link(id);
+    v1::LinkView& view = *list.add_links();
+    view.set_from(fabric.port_name(link.from_port));
+    view.set_to(fabric.port_name(link.to_port));
+    view.set_capacity_bps(link.capacity_bps);
+    view.set_state(std::string(to_string(link.state)));
+    view.set_elastic_flows(elastic[id]);
+    view.set_load_bps(load[id]);
+    view.set_utilisation(load[id] / link.capacity_bps);
+  }
+  return list;
+}
+
+Result<v1::FlowList> Views::flows(const std::string& node, std::int64_t now_ns) {
+  if (!node.empty() && engine_->fleet().node(node) == nullptr) return Error{"'" + node + "' is not a host of the fabric"};
+  const PlanIndex plan = index_plan();
+  v1::FlowList list;
+  for (const auto& [id, flow] : engine_->fleet().flows()) {
+    const bool wanted = node.empty() || node_name(engine_->fabric(), id.source) == node ||
+                        node_name(engine_->fabric(), id.destination) == node;
+    if (wanted) *list.add_flows() = flow_view(flow, plan, now_ns);
+  }
+  return list;
+}
+
+Result<std::vector<IpAddress>> Views::addresses_of(const std::string& text) const {
+  const Fabric& fabric = engine_->fabric();
+  if (const auto address = IpAddress::parse(text)) {
+    if (!fabric.find_address(*address)) return Error{"nobody in the fabric has the address " + text};
+    return std::vector{*address};
+  }
+  const auto node = fabric.find_node(text);
+  if (!node || !fabric.node(*node).is_host()) return Error{"'" + text + "' is neither a host of the fabric nor an address"};
+  std::vector<IpAddress> all;
+  for (const PortId port : fabric.node(*node).ports) {
+    all.insert(all.end(), fabric.port(port).addresses.begin(), fabric.port(port).addresses.end());
+  }
+  if (all.empty()) return Error{"the topology file gives no address of " + text};
+  return all;
+}
+
+std::vector<v1::PathView> Views::path_views(const AddressPair& pair, std::int64_t now_ns) {
+  const Fabric& fabric = engine_->fabric();
+  const PairOptions options = options_of(engine_->routing(), engine_->knowledge(), pair);
+  const std::vector<int> elastic = elastic_flows_by_link(now_ns);
+  const bool choice = !engine_->knowledge().hops_to_learn(pair).empty();
+  const auto progress = engine_->prober().pairs().find(pair);
+  const bool probing = progress != engine_->prober().pairs().end() && progress->second.progress == PairProgress::kExploring;
+  std::vector<v1::PathView> views;
+  for (std::size_t i = 0; i < options.paths.size(); ++i) {
+    v1::PathView view;
+    double narrowest = 0;
+    int fullest = 0;
+    bool down = false;
+    for (const LinkId id : options.paths[i].links) {
+      const Link& link = fabric.link(id);
+      if (view.nodes().empty()) view.add_nodes(fabric.node(link.from).name);
+      view.add_nodes(fabric.node(link.to).name);
+      view.add_links(fabric.port_name(link.from_port));
+      narrowest = view.links_size() == 1 ? link.capacity_bps : std::min(narrowest, link.capacity_bps);
+      fullest = std::max(fullest, elastic[id]);
+      down |= link.state == LinkState::kDown;
+    }
+    for (const auto* ports : {&options.ports[i].ports, &options.ports[i].maybe}) {
+      for (const std::uint16_t port : *ports) {
+        if (static_cast<std::size_t>(view.ports_size()) < kPortsListed) view.add_ports(port);
+      }
+    }
+    view.set_capacity_bps(narrowest);
+    view.set_elastic_flows(fullest);
+    const bool reachable = !choice || !view.ports().empty();
+    view.set_state(down ? "down" : reachable ? "reachable" : probing ? "probing" : "no port known");
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+Result<v1::PathList> Views::paths(const std::string& source, const std::string& destination, std::int64_t now_ns) {
+  const auto from = addresses_of(source);
+  if (!from) return from.error();
+  const auto to = addresses_of(destination);
+  if (!to) return to.error();
+  std::optional<AddressPair> pair;  // of several addresses those that are in use
+  for (const IpAddress& a : *from) {
+    for (const IpAddress& b : *to) {
+      if (a.family() != b.family()) continue;
+      const AddressPair candidate{.source = a, .destination = b, .vlan = 0};
+      if (!pair || engine_->prober().pairs().contains(candidate)) pair = candidate;
+    }
+  }
+  if (!pair) return Error{source + " and " + destination + " have no addresses of one family"};
+  v1::PathList list;
+  list.set_source(pair->source.to_string());
+  list.set_destination(pair->destination.to_string());
+  for (v1::PathView& view : path_views(*pair, now_ns)) *list.add_paths() = std::move(view);
+  list.set_ports_probed(static_cast<int>(engine_->knowledge().ports_tried(*pair)));
+  const auto state = engine_->prober().pairs().find(*pair);
+  if (list.paths().empty()) {
+    list.set_note("there is no path between them");
+  } else if (state == engine_->prober().pairs().end()) {
+    list.set_note("no flow runs between them, so their ports are not probed");
+  } else if (!state->second.problem.empty()) {
+    list.set_note("probing: " + state->second.problem);
+  } else if (state->second.silent) {
+    list.set_note("probes get no answer");
+  } else if (state->second.progress == PairProgress::kGaveUp) {
+    list.set_note(std::to_string(state->second.unreached_paths) + " paths have no port after as many tries as should be enough");
+  }
+  return list;
+}
+
+std::string Views::why(const Flow& flow, std::int64_t now_ns) const {
+  std::string text;
+  const int newest = engine_->ledger().moves().empty() ? 0 : engine_->ledger().moves().rbegin()->first;
+  for (int number = newest; number > 0 && text.empty(); --number) {
+    const v1::MoveView* move = engine_->ledger().find(number);
+    if (move == nullptr) break;
+    if (move->flow_id() != flow.id.short_id() || move->state() == "rolled_back" || move->state() == "failed") continue;
+    if (engine_->steered(flow) && flow.wire_port() == move->to_port()) {
+      text = "move " + std::to_string(number) + ": " + move->reason();
+    }
+  }
+  if (text.empty() && engine_->steered(flow)) text = "steered by an earlier run of the controller";
+  if (text.empty()) text = "ECMP hashes its own source port " + std::to_string(flow.wire_port()) + " onto this path";
+  if (!engine_->fabric().find_address(flow.id.source) || !engine_->fabric().find_address(flow.id.destination)) {
+    text += "; one of its addresses is not in the topology file, so its path cannot be known";
+  }
+  if (flow.kind(now_ns) == FlowKind::kAck) text += "; it carries acknowledgements only";
+  return text;
+}
+
+Result<v1::Explanation> Views::explain(const std::string& id, std::int64_t now_ns) {
+  const Flow* found = nullptr;
+  for (const auto& [key, flow] : engine_->fleet().flows()) {
+    if (id.empty() || !key.short_id().starts_with(id)) continue;
+    if (found != nullptr) return Error{"more than one flow's id begins with '" + id + "'; write more of it"};
+    found = &flow;
+  }
+  if (found == nullptr) return Error{"no flow's id begins with '" + id + "'; 'tectl flows' lists them"};
+  v1::Explanation explanation;
+  *explanation.mutable_flow() = flow_view(*found, index_plan(), now_ns);
+  explanation.set_current_option(-1);
+  for (v1::PathView& view : path_views(found->id.pair(), now_ns)) {
+    const bool current = std::ranges::equal(view.nodes(), explanation.flow().path()) &&
+                         (view.ports().empty() || std::ranges::find(view.ports(), found->wire_port()) != view.ports().end());
+    if (current && explanation.current_option() < 0) explanation.set_current_option(explanation.options_size());
+    *explanation.add_options() = std::move(view);
+  }
+  explanation.set_why(why(*found, now_ns));
+  const std::string immovable = engine_->plan_builder().immovable(*found, now_ns);
+  explanation.set_movable(immovable.empty() ? "yes" : immovable);
+  const auto& moves = engine_->ledger().moves();
+  for (auto move = moves.rbegin(); move != moves.rend(); ++move) {
+    if (move->second.flow_id() == found->id.short_id()) *explanation.add_history() = move->second;
+  }
+  return explanation;
+}
+
+v1::PlanView Views::plan() {
+  v1::PlanView view;
+  view.set_mode(std::string(to_string(engine_->mode())));
+  const PlanOutcome& outcome = engine_->last_plan();
+  if (!outcome.job) {
+    view.add_notes("no planning cycle has run yet");
+    return view;
+  }
+  view.set_slowest_now_bps(outcome.plan.slowest_now_bps);
+  view.set_slowest_planned_bps(outcome.plan.slowest_goal_bps);
+  view.set_computed_ms(outcome.computed_ms);
+  for (const traffic::PlannedMove& move : outcome.plan.moves) *view.add_moves() = engine_->record_of(outcome, move);
+  for (const std::string& note : outcome.plan.notes) view.add_notes(note);
+  return view;
+}
+
+v1::MoveList Views::moves(std::size_t limit) {
+  v1::MoveList list;
+  const auto& moves = engine_->ledger().moves();
+  for (auto move = moves.rbegin(); move != moves.rend() && static_cast<std::size_t>(list.moves_size()) < limit; ++move) {
+    *list.add_moves() = move->second;
+  }
+  return list;
+}
+
+}  // namespace te
