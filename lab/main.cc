@@ -157,7 +157,7 @@ void add_up(CLI::App& app, UpFlags& flags) {
       ->check(CLI::IsMember({4, 6}))
       ->capture_default_str();
   app.add_option("--mark-bytes", flags.spec.mark_bytes,
-                 "Queue length from which switches mark CE (default: 36 packets)");
+                 "Queue length from which switches mark CE (default: 24 packets)");
 }
 
 int run(int argc, char** argv) {

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t kMaxIdLength = 16;
 /// Headers around a packet's payload that rdma_rxe reserves room for (RXE_MAX_HDR_LENGTH).
 constexpr int kRxeHeaderRoom = 80;
-/// More than the windows of two QPs (2 x 16 packets) queue, less than those of three.
-constexpr std::uint32_t kMarkPackets = 36;
+/// More than two QPs with windows of 16 packets keep in one queue (about 20), less than three do (about 30).
+constexpr std::uint32_t kMarkPackets = 24;
 /// Ethernet, IPv4, UDP, BTH and ICRC.
 constexpr std::uint32_t kHeaderBytes = 58;
 

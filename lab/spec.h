@@ -21,7 +21,7 @@ struct Spec {
   int mtu = 4500;          ///< bytes, of every fabric interface; 1280..9000
   std::uint32_t seed = 1;  ///< decides the switches' ECMP hash seeds and the endpoints' numbers; not 0
   IpAddress::Family family = IpAddress::Family::kV4;
-  std::uint32_t mark_bytes = 0;  ///< queue length from which switches mark CE; 0: 36 full packets
+  std::uint32_t mark_bytes = 0;  ///< queue length from which switches mark CE; 0: 24 full packets
 };
 
 /// Checks ranges and fills in what is derived. An Error names the value and what is allowed.
