@@ -200,7 +200,8 @@ void Uplink::report_losses() {
   v1::AgentEvent& lost = *message.mutable_event();
   lost.set_wall_us(wall_us());
   lost.set_kind("events_lost");
-  lost.set_text(std::to_string(counts_.events_lost - losses_reported_) + " events or probe results found their queue full");
+  lost.set_text(std::to_string(counts_.events_lost - losses_reported_) +
+                " events or probe results found their queue full");
   if (send(message)) losses_reported_ = counts_.events_lost;
 }
 

@@ -22,12 +22,12 @@ namespace te::agent {
 /// Common name that a controller's certificate must have.
 inline constexpr const char* kControllerName = "te-controller";
 
-/// The agent's end of its one session with one of a list of controllers, which are tried in turn with a back-off. All of
-/// it runs on the io_context's one thread.
+/// The agent's end of its one session with one of a list of controllers, which are tried in turn with a back-off. All
+/// of it runs on the io_context's one thread.
 class Uplink {
  public:
   struct Handlers {
-    std::function<v1::Hello()> hello;                         ///< first message of a session
+    std::function<v1::Hello()> hello;                          ///< first message of a session
     std::function<void(const v1::HelloReply&)> session_began;  ///< the controller accepted
     std::function<void(const v1::ControllerMessage&)> message;
     std::function<void()> session_ended;  ///< after session_began only
@@ -38,8 +38,8 @@ class Uplink {
     std::uint64_t events_lost = 0;  ///< events and probe results that found their queue full
   };
 
-  Uplink(boost::asio::io_context& io, std::vector<Endpoint> controllers,
-         std::shared_ptr<boost::asio::ssl::context> tls, Handlers handlers);
+  Uplink(boost::asio::io_context& io, std::vector<Endpoint> controllers, std::shared_ptr<boost::asio::ssl::context> tls,
+         Handlers handlers);
 
   /// Keeps a session until stop(); spawn once.
   boost::asio::awaitable<void> run();

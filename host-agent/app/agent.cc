@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host-agent/app/agent.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <random>
+#include <utility>
+
+#include "common/os/clock.h"
+#include "common/os/file.h"
+#include "host-agent/core/messages.h"
+
+namespace te::agent {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint32_t kProtocolVersion = 1;
+constexpr std::int64_t kDefaultIntervalMs = 500;  // until a controller says otherwise
+constexpr std::int64_t kLeastIntervalMs = 50;
+constexpr std::int64_t kMostIntervalMs = 60'000;
+// News (a flow, a moved port) shall be with the controller at once, but a storm of it must not cost a core.
+constexpr std::int64_t kLeastBetweenReadingsNs = 50 * kMillisecond;
+constexpr std::chrono::milliseconds kBetweenEventWakes{20};
+
+std::uint64_t random_instance() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+asio::steady_timer::time_point at(std::int64_t monotonic) {
+  return asio::steady_timer::time_point(std::chrono::nanoseconds(monotonic));
+}
+
+v1::NicPort to_message(const NicPort& port) {
+  v1::NicPort message;
+  message.set_interface(port.interface);
+  message.set_ifindex(port.ifindex);
+  for (const IpAddress& address : port.addresses) message.add_addresses(address.to_bytes());
+  message.set_mtu(port.mtu_bytes);
+  message.set_up(port.up);
+  return message;
+}
+
+Result<void> check_certificate(const AgentConfig& config) {
+  const auto name = certificate_common_name(config.certificate);
+  if (!name) return name.error();
+  if (*name == config.node) return {};
+  return Error{"certificate " + config.certificate + " is for '" + *name + "', but this node is '" + config.node +
+               "': use the certificate of this node, or correct 'node'"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Agent>> Agent::open(asio::io_context& io, AgentConfig config) {
+  if (auto fits = check_certificate(config); !fits) return std::move(fits).error();
+  auto tls = make_tls_context({config.certificate, config.key, config.ca}, TlsSide::kClient);
+  if (!tls) return std::move(tls).error();
+  std::unique_ptr<Agent> agent(new Agent(io, std::move(config), *std::move(tls)));
+  if (auto opened = agent->open_parts(); !opened) return std::move(opened).error();
+  return agent;
+}
+
+Agent::Agent(asio::io_context& io, AgentConfig config, std::shared_ptr<asio::ssl::context> tls)
+    : io_(io),
+      config_(std::move(config)),
+      uplink_(io, config_.controllers, std::move(tls),
+              {.hello = [this] { return hello(); },
+               .session_began = [this](const v1::HelloReply& reply) { session_began(reply); },
+               .message = [this](const v1::ControllerMessage& message) { take(message); },
+               .session_ended = [this] { prober_.cancel_all(); }}),
+      prober_(io, [this](const ProbeReport& report) { uplink_.result(to_message(report)); }),
+      kernel_events_(io),
+      event_pause_(io),
+      reading_timer_(io),
+      instance_(random_instance()),
+      interval_ns_(kDefaultIntervalMs * kMillisecond) {}
+
+Result<void> Agent::open_parts() {
+  auto host = Host::open(config_);
+  if (!host) return std::move(host).error();
+  host_ = *std::move(host);
+  // asio closes the descriptor that it waits on, so it gets one of its own.
+  const int events = ::dup(host_->event_fd());
+  if (events < 0) return errno_error("wait for kernel events");
+  kernel_events_.assign(events);
+  if (auto opened = prober_.open(); opened) {
+    host_->sources().set("probe", v1::Source::ON, "");
+  } else {
+    host_->sources().set("probe", v1::Source::OFF, opened.error().message);
+  }
+  return config_.metrics ? metrics_.listen(*config_.metrics) : Result<void>();
+}
+
+void Agent::start() {
+  reading(FlowTable::Window::kClose, monotonic_ns());
+  for (const v1::Source& source : host_->sources().all()) {
+    spdlog::info("source {}: {}{}{}", source.name(), state_name(source.state()), source.reason().empty() ? "" : ": ",
+                 source.reason());
+  }
+  spdlog::info("ready node={} flows={} steered={}", config_.node, host_->flows().size(),
+               host_->steering().programmed().size());
+  asio::co_spawn(io_, reading_loop(), asio::detached);
+  asio::co_spawn(io_, kernel_event_loop(), asio::detached);
+  asio::co_spawn(io_, uplink_.run(), asio::detached);
+}
+
+void Agent::stop() {
+  stopped_ = true;
+  uplink_.stop();
+  prober_.stop();
+  kernel_events_.close();
+  event_pause_.cancel();
+  reading_timer_.cancel();
+}
+
+asio::awaitable<void> Agent::reading_loop() {
+  std::int64_t next_ns = last_reading_ns_ + interval_ns_;
+  while (!stopped_) {
+    next_ns =
+        std::min(next_ns, last_reading_ns_ + interval_ns_ + interval_ns_);  // the interval may have become shorter
+    reading_timer_.expires_at(at(std::min(next_ns, early_reading_ns_)));
+    boost::system::error_code woken;
+    co_await reading_timer_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+    const std::int64_t now_ns = monotonic_ns();
+    if (stopped_) break;
+    if (now_ns >= next_ns) {
+      reading(FlowTable::Window::kClose, now_ns);
+      next_ns = std::max(next_ns, now_ns - interval_ns_) + interval_ns_;
+    } else if (now_ns >= early_reading_ns_) {
+      reading(FlowTable::Window::kKeep, now_ns);
+    }
+  }
+}
+
+asio::awaitable<void> Agent::kernel_event_loop() {
+  while (!stopped_) {
+    boost::system::error_code failed;
+    co_await kernel_events_.async_wait(asio::posix::stream_descriptor::wait_read,
+                                       asio::redirect_error(asio::use_awaitable, failed));
+    if (failed) co_return;
+    if (host_->drain_events()) ask_early_reading();
+    event_pause_.expires_after(kBetweenEventWakes);
+    co_await event_pause_.async_wait(asio::redirect_error(asio::use_awaitable, failed));
+  }
+}
+
+void Agent::reading(FlowTable::Window window, std::int64_t now_ns) {
+  early_reading_ns_ = kNever;
+  last_reading_ns_ = now_ns;
+  if (window == FlowTable::Window::kClose) host_->check_ports();
+  host_->read(window, now_ns);
+  if (host_->apply_steering(now_ns) || host_->is_settling()) ask_early_reading();
+  report(window);
+  update_metrics();
+}
+
+void Agent::ask_early_reading() {
+  const std::int64_t due_ns = std::max(monotonic_ns(), last_reading_ns_ + kLeastBetweenReadingsNs);
+  if (due_ns >= early_reading_ns_) return;
+  early_reading_ns_ = due_ns;
+  reading_timer_.cancel();
+}
+
+v1::Hello Agent::hello() const {
+  v1::Hello message;
+  message.set_protocol_version(kProtocolVersion);
+  message.set_node(config_.node);
+  message.set_software_version(TE_VERSION);
+  message.set_role("host");
+  message.set_instance(instance_);
+  for (const v1::Source& source : host_->sources().all()) *message.add_sources() = source;
+  for (const NicPort& port : host_->ports()) {
+    if (port.ifindex != 0) *message.add_ports() = to_message(port);
+  }
+  for (const Steering& steering : host_->steering().programmed()) *message.add_steering() = to_message(steering);
+  return message;
+}
+
+void Agent::session_began(const v1::HelloReply& reply) {
+  if (reply.report_interval_ms() != 0) {
+    interval_ns_ =
+        std::clamp<std::int64_t>(reply.report_interval_ms(), kLeastIntervalMs, kMostIntervalMs) * kMillisecond;
+  }
+  spdlog::info("session with a controller, reports every {} ms", interval_ns_ / kMillisecond);
+  host_->steering().begin_session();
+  owes_all_flows_ = true;
+  steering_reported_ = kNever;
+  ask_early_reading();
+}
+
+void Agent::take(const v1::ControllerMessage& message) {
+  switch (message.body_case()) {
+    case v1::ControllerMessage::kProbeRequest:
+      return take(message.probe_request());
+    case v1::ControllerMessage::kSteering:
+      return take(message.steering());
+    case v1::ControllerMessage::kProbeCancel:
+      return prober_.cancel(message.probe_cancel().id());
+    default:
+      spdlog::debug("a message of a kind that this version does not know");
+  }
+}
+
+void Agent::take(const v1::ProbeRequest& request) {
+  auto order = probe_order_from(request);
+  std::string refused;
+  if (!order) {
+    refused = order.error().message;
+  } else if (!host_->has_address(order->flow.source)) {
+    refused = order->flow.source.to_string() + " is no address of this host";
+  } else if (!host_->sources().is_on("probe")) {
+    refused = "probing is off on this host";
+  }
+  if (refused.empty()) return prober_.start(*std::move(order));
+  v1::ProbeResult result;
+  result.set_id(request.id());
+  result.set_done(true);
+  result.set_error(refused);
+  uplink_.result(std::move(result));
+}
+
+void Agent::take(const v1::SteeringSet& set) {
+  std::vector<std::string> problems;
+  const std::vector<Steering> entries = steering_from(set, problems);
+  for (const std::string& problem : problems) spdlog::warn("steering entry ignored: {}", problem);
+  if (!host_->steering().want(set.revision(), entries)) {
+    spdlog::debug("steering revision {} is older than the one in force", set.revision());
+    return;
+  }
+  if (host_->apply_steering(monotonic_ns())) ask_early_reading();
+  report_steering();
+}
+
+void Agent::report(FlowTable::Window window) {
+  for (v1::AgentEvent& event : host_->take_events()) uplink_.event(std::move(event));
+  report_flows(window);
+  report_steering();
+  uplink_.pump();
+}
+
+void Agent::report_flows(FlowTable::Window window) {
+  const std::vector<FlowRecord> changes = host_->flows().changes(owes_all_flows_);
+  // An update at the end of each window is also the sign of life.
+  if (changes.empty() && window == FlowTable::Window::kKeep && !owes_all_flows_) return;
+  if (!uplink_.has_session()) return;
+  v1::AgentMessage message;
+  v1::FlowUpdate& update = *message.mutable_flows();
+  update.set_interval_ms(static_cast<std::uint32_t>(host_->flows().window_ns() / kMillisecond));
+  update.set_kernel_events_lost(host_->losses().events);
+  update.set_kernel_flows_lost(host_->losses().flows);
+  update.set_complete(owes_all_flows_);
+  for (const FlowRecord& flow : changes) *update.add_flows() = to_message(flow);
+  if (!uplink_.send(message)) return;  // what changed stays marked as changed
+  host_->flows().mark_reported();
+  owes_all_flows_ = false;
+}
+
+void Agent::report_steering() {
+  const std::uint64_t generation = host_->steering().generation();
+  if (steering_reported_ == generation || !uplink_.has_session()) return;
+  v1::AgentMessage message;
+  *message.mutable_steering() = steering_report(host_->steering());
+  if (uplink_.send(message)) steering_reported_ = generation;
+}
+
+void Agent::update_metrics() {
+  if (!config_.metrics) return;
+  const Host::Counts& host = host_->counts();
+  const Uplink::Counts& uplink = uplink_.counts();
+  const Prober::Counts& prober = prober_.counts();
+  metrics_.update({.readings = host.readings,
+                   .reading_failures = host.reading_failures,
+                   .kernel_events = host.kernel_events,
+                   .kernel_events_lost = host_->losses().events,
+                   .kernel_flows_lost = host_->losses().flows,
+                   .unsteered_packets = host_->losses().unsteered_packets,
+                   .flows_left_out = host_->flows().left_out(),
+                   .steering_actions = host.steering_actions,
+                   .steering_failures = host.steering_failures,
+                   .sessions = uplink.sessions,
+                   .session_failures = uplink.failures,
+                   .events_lost = uplink.events_lost,
+                   .probes_sent = prober.sent,
+                   .probes_lost = prober.lost,
+                   .probe_answers_unknown = prober.unknown_answers,
+                   .flows = static_cast<double>(host_->flows().size()),
+                   .steered_flows = static_cast<double>(host_->steering().programmed().size()),
+                   .connected = uplink_.has_session() ? 1.0 : 0.0});
+}
+
+}  // namespace te::agent

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+#include "host-agent/app/host.h"
+#include "host-agent/core/agent_config.h"
+#include "host-agent/io/metrics.h"
+#include "host-agent/io/prober.h"
+#include "host-agent/io/uplink.h"
+
+namespace te::agent {
+
+/// The running agent: decides when the Host is read and steered and what the controller hears of it. Without a
+/// controller it goes on steering as it last did.
+class Agent {
+ public:
+  /// An Error when the configuration cannot work: certificate for another node, no kernel programs, metrics address
+  /// taken.
+  static Result<std::unique_ptr<Agent>> open(boost::asio::io_context& io, AgentConfig config);
+
+  /// Starts all loops; they run on the io_context's one thread.
+  void start();
+  /// Ends all loops. Programs and steering stay in the kernel.
+  void stop();
+
+ private:
+  Agent(boost::asio::io_context& io, AgentConfig config, std::shared_ptr<boost::asio::ssl::context> tls);
+  Result<void> open_parts();
+
+  boost::asio::awaitable<void> reading_loop();
+  boost::asio::awaitable<void> kernel_event_loop();
+  void reading(FlowTable::Window window, std::int64_t now_ns);
+  void ask_early_reading();
+
+  v1::Hello hello() const;
+  void session_began(const v1::HelloReply& reply);
+  void take(const v1::ControllerMessage& message);
+  void take(const v1::ProbeRequest& request);
+  void take(const v1::SteeringSet& set);
+  void report(FlowTable::Window window);
+  void report_flows(FlowTable::Window window);
+  void report_steering();
+  void update_metrics();
+
+  boost::asio::io_context& io_;
+  AgentConfig config_;
+  std::unique_ptr<Host> host_;
+  Metrics metrics_;
+  Uplink uplink_;
+  Prober prober_;
+  boost::asio::posix::stream_descriptor kernel_events_;
+  boost::asio::steady_timer event_pause_;
+  boost::asio::steady_timer reading_timer_;
+  std::uint64_t instance_;
+  std::int64_t interval_ns_;
+  std::int64_t last_reading_ns_ = 0;
+  std::int64_t early_reading_ns_ = std::numeric_limits<std::int64_t>::max();
+  bool owes_all_flows_ = false;  // the controller has no complete list of this session yet
+  std::uint64_t steering_reported_ = std::numeric_limits<std::uint64_t>::max();
+  bool stopped_ = false;
+};
+
+}  // namespace te::agent

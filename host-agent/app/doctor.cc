@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host-agent/app/doctor.h"
+
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <filesystem>
+#include <system_error>
+
+#include "common/os/clock.h"
+#include "host-agent/app/host.h"
+#include "host-agent/core/source_board.h"
+#include "host-agent/io/prober.h"
+
+namespace te::agent {
+namespace {
+
+/// Why the programs cannot be loaded or where they cannot be attached; empty: they can.
+std::string tc_problem(const AgentConfig& config) {
+  const BpfDatapathOptions scratch{config.bpffs + "/roce-te/doctor+" + std::to_string(::getpid())};
+  const auto loaded = BpfDatapath::open(scratch);
+  const auto cleaned = BpfDatapath::cleanup(scratch);
+  if (!loaded) return loaded.error().message;
+  if (!cleaned) return cleaned.error().message;
+  const auto ports = read_nic_ports(config.interfaces);
+  if (!ports) return ports.error().message;
+  std::string missing;
+  for (const NicPort& port : *ports) {
+    if (port.ifindex == 0)
+      missing += (missing.empty() ? "" : "; ") + ("interface " + port.interface + " does not exist");
+  }
+  return missing;
+}
+
+void examine_tc(const AgentConfig& config, SourceBoard& board) {
+  const std::string problem = tc_problem(config);
+  std::error_code ignored;
+  const bool pinned = std::filesystem::exists(pin_directory(config), ignored);
+  const std::string found = pinned ? "programs of an agent are pinned in " + pin_directory(config) : "";
+  board.set("tc", problem.empty() ? v1::Source::ON : v1::Source::OFF, problem.empty() ? found : problem);
+}
+
+void examine_tcx(const AgentConfig& config, SourceBoard& board) {
+  if (const auto tcx = BpfDatapath::probe_tcx(); !tcx) {
+    board.set("tcx", v1::Source::NOT_SUPPORTED, tcx.error().message);
+  } else if (config.attach == AttachWish::kClsact) {
+    board.set("tcx", v1::Source::OFF, "attach: clsact");
+  } else {
+    board.set("tcx", v1::Source::ON, "");
+  }
+}
+
+void examine_probe(SourceBoard& board) {
+  boost::asio::io_context io;
+  Prober prober(io, [](const ProbeReport&) {});
+  const auto opened = prober.open();
+  board.set("probe", opened ? v1::Source::ON : v1::Source::OFF, opened ? "" : opened.error().message);
+}
+
+}  // namespace
+
+std::vector<v1::Source> examine_host(const AgentConfig& config) {
+  SourceBoard board;
+  examine_tc(config, board);
+  examine_tcx(config, board);
+  const auto qp = make_qp_source(config.qp_source)->poll(monotonic_ns());
+  board.set("qp", qp.state, qp.reason);
+  examine_probe(board);
+  return board.all();
+}
+
+}  // namespace te::agent

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host-agent/app/host.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/os/clock.h"
+#include "host-agent/core/messages.h"
+#include "host-agent/core/pairing.h"
+
+namespace te::agent {
+namespace {
+
+// Between two visits of the one who takes them; more than a ring buffer of port changes.
+constexpr std::size_t kMaxEvents = 4096;
+
+AttachMode attach_mode(AttachWish wish) {
+  switch (wish) {
+    case AttachWish::kTcx:
+      return AttachMode::kTcx;
+    case AttachWish::kClsact:
+      return AttachMode::kClsact;
+    case AttachWish::kAuto:
+      break;
+  }
+  return AttachMode::kAuto;
+}
+
+const char* name_of(AttachMode mode) { return mode == AttachMode::kTcx ? "tcx" : "clsact"; }
+
+}  // namespace
+
+std::string pin_directory(const AgentConfig& config) {
+  std::string name = config.node;
+  std::replace(name.begin(), name.end(), '.', '+');
+  return config.bpffs + "/roce-te/" + name;
+}
+
+Result<std::unique_ptr<Host>> Host::open(const AgentConfig& config) {
+  auto datapath = BpfDatapath::open({pin_directory(config)});
+  if (!datapath) return std::move(datapath).error();
+  std::unique_ptr<Host> host(new Host(config, *std::move(datapath)));
+  host->check_ports();
+  host->attach_all();
+  return host;
+}
+
+Host::Host(const AgentConfig& config, BpfDatapath datapath)
+    : config_(config), datapath_(std::move(datapath)), qp_source_(make_qp_source(config.qp_source)) {
+  const auto tcx = BpfDatapath::probe_tcx();
+  if (!tcx) {
+    sources_.set("tcx", v1::Source::NOT_SUPPORTED, tcx.error().message);
+  } else if (config.attach == AttachWish::kClsact) {
+    sources_.set("tcx", v1::Source::OFF, "attach: clsact");
+  } else {
+    sources_.set("tcx", v1::Source::ON, "");
+  }
+}
+
+void Host::attach_all() {
+  std::string done;
+  std::string failed;
+  for (const NicPort& port : ports_) {
+    const auto mode = port.ifindex == 0 ? Result<AttachMode>(Error{"interface " + port.interface + " does not exist"})
+                                        : datapath_.attach(port.interface, attach_mode(config_.attach));
+    std::string& text = mode ? done : failed;
+    if (!text.empty()) text += "; ";
+    text += mode ? port.interface + ": " + name_of(*mode) : mode.error().message;
+  }
+  if (done.empty()) {
+    note_source("tc", v1::Source::OFF, failed);
+  } else {
+    note_source("tc", v1::Source::ON, failed.empty() ? done : done + "; " + failed);
+  }
+}
+
+void Host::check_ports() {
+  auto ports = read_nic_ports(config_.interfaces);
+  if (!ports) {
+    spdlog::warn("{}", ports.error().message);
+    return;
+  }
+  if (*ports == ports_) return;
+  const std::vector<NicPort> before = std::exchange(ports_, *std::move(ports));
+  bool appeared = false;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    appeared |= ports_[i].ifindex != 0 && ports_[i].ifindex != before[i].ifindex;
+    if (ports_[i].up == before[i].up) continue;
+    add_event(ports_[i].up ? "link_up" : "link_down").set_text(ports_[i].interface);
+    spdlog::info("{} is {}", ports_[i].interface, ports_[i].up ? "up" : "down");
+  }
+  if (appeared) attach_all();
+}
+
+void Host::read(FlowTable::Window window, std::int64_t now_ns) {
+  const auto samples = datapath_.read_flows();
+  ++counts_.readings;
+  if (!samples) {
+    ++counts_.reading_failures;
+    spdlog::warn("{}", samples.error().message);
+    return;
+  }
+  flows_.update(*samples, window, now_ns);
+  steering_.observe(*samples);
+  if (const auto losses = datapath_.losses()) losses_ = *losses;
+  if (window == FlowTable::Window::kClose) erase_idle(now_ns);
+  poll_queue_pairs(now_ns);
+  if (paired_generation_ != flows_.generation()) pair();
+}
+
+void Host::erase_idle(std::int64_t now_ns) {
+  for (const FlowKey& key : flows_.idle(now_ns)) {
+    if (steering_.wants(key)) continue;
+    if (datapath_.erase_flow(key)) flows_.end(key);
+  }
+}
+
+void Host::poll_queue_pairs(std::int64_t now_ns) {
+  auto reading = qp_source_->poll(now_ns);
+  note_source("qp", reading.state, reading.reason);
+  if (reading.state != v1::Source::ON && !queue_pairs_.empty()) reading.table.emplace();
+  if (!reading.table) return;
+  queue_pairs_ = *std::move(reading.table);
+  paired_generation_.reset();
+}
+
+void Host::pair() {
+  const std::vector<FlowRecord> flows = flows_.records();
+  for (const PairedFlow& flow : pair_flows(flows, queue_pairs_)) {
+    flows_.set_qpns(flow.key, flow.local_qpn, flow.remote_qpn);
+  }
+  paired_generation_ = flows_.generation();
+}
+
+bool Host::apply_steering(std::int64_t now_ns) {
+  const std::vector<Steering> actions = steering_.due(now_ns);
+  for (const Steering& action : actions) {
+    const auto outcome = datapath_.set_steering(action.key, action.port);
+    steering_.done(action, outcome, now_ns);
+    ++(outcome ? counts_.steering_actions : counts_.steering_failures);
+    if (!outcome) spdlog::warn("{}; tried again later", outcome.error().message);
+  }
+  return !actions.empty();
+}
+
+bool Host::is_settling() const {
+  const auto programmed = steering_.programmed();
+  return std::any_of(programmed.begin(), programmed.end(), [&](const Steering& steering) {
+    const FlowRecord* flow = flows_.find(steering.key);
+    return flow != nullptr && flow->rate_bps > 0 && flow->wire_port != steering.port;
+  });
+}
+
+bool Host::drain_events() {
+  bool wants_reading = false;
+  counts_.kernel_events += datapath_.drain_events([&](const KernelEvent& event) {
+    if (event.kind == KernelEvent::Kind::kNewFlow) wants_reading = true;
+    if (event.kind != KernelEvent::Kind::kPortChanged) return;
+    wants_reading = true;
+    if (events_.size() >= kMaxEvents) return;
+    v1::AgentEvent& moved = add_event("port_changed");
+    *moved.mutable_key() = to_message(event.key);
+    moved.set_old_port(event.old_port);
+    moved.set_new_port(event.new_port);
+  });
+  return wants_reading;
+}
+
+bool Host::has_address(const IpAddress& address) const {
+  return std::any_of(ports_.begin(), ports_.end(), [&](const NicPort& port) {
+    return std::find(port.addresses.begin(), port.addresses.end(), address) != port.addresses.end();
+  });
+}
+
+void Host::note_source(const std::string& name, v1::Source::State state, const std::string& reason) {
+  if (!sources_.set(name, state, reason)) return;
+  const std::string text = name + " is " + state_name(state) + (reason.empty() ? "" : ": " + reason);
+  spdlog::info("{}", text);
+  add_event("source_changed").set_text(text);
+}
+
+v1::AgentEvent& Host::add_event(const std::string& kind) {
+  v1::AgentEvent& event = events_.emplace_back();
+  event.set_wall_us(wall_us());
+  event.set_kind(kind);
+  return event;
+}
+
+}  // namespace te::agent

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host-agent/core/agent_config.h"
+#include "host-agent/core/flow_table.h"
+#include "host-agent/core/source_board.h"
+#include "host-agent/core/steering_reconciler.h"
+#include "host-agent/io/bpf_datapath.h"
+#include "host-agent/io/nic_ports.h"
+#include "host-agent/io/qp_source.h"
+
+namespace te::agent {
+
+/// This host as the agent sees and steers it: kernel programs, flows, queue pairs, NIC ports. It waits for nothing; who
+/// calls it decides when.
+class Host {
+ public:
+  struct Counts {
+    std::uint64_t readings = 0;
+    std::uint64_t reading_failures = 0;
+    std::uint64_t kernel_events = 0;
+    std::uint64_t steering_actions = 0;
+    std::uint64_t steering_failures = 0;
+  };
+
+  /// Loads or adopts the kernel programs and attaches them where the interfaces exist. An Error when they cannot be
+  /// loaded.
+  static Result<std::unique_ptr<Host>> open(const AgentConfig& config);
+
+  /// Reads all flows; a closed window also looks after the QP source and idle flows.
+  void read(FlowTable::Window window, std::int64_t now_ns);
+  /// Looks after interfaces: attaches to new ones, tells which links went up or down.
+  void check_ports();
+  /// Sets and clears what the controller's wish asks for; true when anything was tried.
+  bool apply_steering(std::int64_t now_ns);
+  /// Whether a steered flow still sends by another port: its next packets will show.
+  [[nodiscard]] bool is_settling() const;
+  /// Takes the kernel's waiting events; true when one asks for an early reading.
+  bool drain_events();
+
+  /// Events to tell the controller, once.
+  [[nodiscard]] std::vector<v1::AgentEvent> take_events() { return std::exchange(events_, {}); }
+  [[nodiscard]] bool has_address(const IpAddress& address) const;
+
+  FlowTable& flows() { return flows_; }
+  SteeringReconciler& steering() { return steering_; }
+  SourceBoard& sources() { return sources_; }
+  [[nodiscard]] const std::vector<NicPort>& ports() const { return ports_; }
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+  [[nodiscard]] const BpfDatapath::Losses& losses() const { return losses_; }
+  [[nodiscard]] int event_fd() const { return datapath_.event_fd(); }
+
+ private:
+  Host(const AgentConfig& config, BpfDatapath datapath);
+
+  void attach_all();
+  void poll_queue_pairs(std::int64_t now_ns);
+  void pair();
+  void erase_idle(std::int64_t now_ns);
+  void note_source(const std::string& name, v1::Source::State state, const std::string& reason);
+  v1::AgentEvent& add_event(const std::string& kind);
+
+  const AgentConfig& config_;
+  BpfDatapath datapath_;
+  std::unique_ptr<QpSource> qp_source_;
+  FlowTable flows_;
+  SteeringReconciler steering_;
+  SourceBoard sources_;
+  std::vector<QueuePair> queue_pairs_;
+  std::optional<std::uint64_t> paired_generation_;
+  std::vector<NicPort> ports_;
+  BpfDatapath::Losses losses_;
+  Counts counts_;
+  std::vector<v1::AgentEvent> events_;
+};
+
+/// Where a node's programs are pinned: no '.' is allowed in a name on a bpffs.
+[[nodiscard]] std::string pin_directory(const AgentConfig& config);
+
+}  // namespace te::agent

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host-agent/core/source_board.h"
+
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+
+namespace te::agent {
+namespace {
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text + std::string(width > text.size() ? width - text.size() : 0, ' ');
+}
+
+}  // namespace
+
+bool SourceBoard::set(const std::string& name, v1::Source::State state, const std::string& reason) {
+  auto found =
+      std::find_if(sources_.begin(), sources_.end(), [&](const auto& source) { return source.name() == name; });
+  if (found == sources_.end()) {
+    found = sources_.emplace(sources_.end());
+    found->set_name(name);
+  } else if (found->state() == state && found->reason() == reason) {
+    return false;
+  }
+  found->set_state(state);
+  found->set_reason(reason);
+  return true;
+}
+
+bool SourceBoard::is_on(const std::string& name) const {
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [&](const auto& source) { return source.name() == name && source.state() == v1::Source::ON; });
+}
+
+std::string state_name(v1::Source::State state) {
+  switch (state) {
+    case v1::Source::ON:
+      return "on";
+    case v1::Source::OFF:
+      return "off";
+    case v1::Source::NOT_SUPPORTED:
+      return "not supported";
+    default:
+      return "unknown";
+  }
+}
+
+std::string sources_as_table(const std::vector<v1::Source>& sources) {
+  constexpr std::size_t kNameWidth = 8;
+  constexpr std::size_t kStateWidth = 15;
+  std::string table = padded("SOURCE", kNameWidth) + padded("STATE", kStateWidth) + "REASON\n";
+  for (const v1::Source& source : sources) {
+    table += padded(source.name(), kNameWidth) + padded(state_name(source.state()), kStateWidth) +
+             (source.reason().empty() ? "-" : source.reason()) + "\n";
+  }
+  return table;
+}
+
+std::string sources_as_json(const std::vector<v1::Source>& sources) {
+  google::protobuf::ListValue list;
+  for (const v1::Source& source : sources) {
+    auto& fields = *list.add_values()->mutable_struct_value()->mutable_fields();
+    fields["name"].set_string_value(source.name());
+    fields["state"].set_string_value(state_name(source.state()));
+    fields["reason"].set_string_value(source.reason());
+  }
+  std::string json;
+  const auto written = google::protobuf::util::MessageToJsonString(list, &json);
+  return written.ok() ? json : "[]";
+}
+
+}  // namespace te::agent

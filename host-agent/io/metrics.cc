@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host-agent/io/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+
+#include <array>
+#include <exception>
+
+namespace te::agent {
+namespace {
+
+struct CounterRow {
+  const char* name;
+  const char* help;
+  std::uint64_t AgentFigures::*figure;
+};
+
+struct GaugeRow {
+  const char* name;
+  const char* help;
+  double AgentFigures::*figure;
+};
+
+constexpr std::array kCounters = {
+    CounterRow{"te_agent_readings_total", "Readings of the kernel's flow maps", &AgentFigures::readings},
+    CounterRow{"te_agent_reading_failures_total", "Readings that failed", &AgentFigures::reading_failures},
+    CounterRow{"te_agent_kernel_events_total", "Events taken from the ring buffer", &AgentFigures::kernel_events},
+    CounterRow{"te_agent_kernel_events_lost_total", "Events that found the ring buffer full",
+               &AgentFigures::kernel_events_lost},
+    CounterRow{"te_agent_kernel_flow_packets_lost_total", "Packets of flows that found the kernel's flow map full",
+               &AgentFigures::kernel_flows_lost},
+    CounterRow{"te_agent_unsteered_packets_total", "Packets of steered flows that could not be rewritten",
+               &AgentFigures::unsteered_packets},
+    CounterRow{"te_agent_flows_left_out_total", "Flows that found the agent's table full, once a reading",
+               &AgentFigures::flows_left_out},
+    CounterRow{"te_agent_steering_actions_total", "Steering entries set or cleared", &AgentFigures::steering_actions},
+    CounterRow{"te_agent_steering_failures_total", "Steering entries that could not be set or cleared",
+               &AgentFigures::steering_failures},
+    CounterRow{"te_agent_sessions_total", "Sessions with a controller", &AgentFigures::sessions},
+    CounterRow{"te_agent_session_failures_total", "Attempts that gave no session, and sessions that broke",
+               &AgentFigures::session_failures},
+    CounterRow{"te_agent_events_lost_total", "Events and probe results that found their queue full",
+               &AgentFigures::events_lost},
+    CounterRow{"te_agent_probes_sent_total", "Path probes sent", &AgentFigures::probes_sent},
+    CounterRow{"te_agent_probes_lost_total", "Path probes without an answer in time", &AgentFigures::probes_lost},
+    CounterRow{"te_agent_probe_answers_unknown_total", "Time-exceeded messages about no probe of this agent",
+               &AgentFigures::probe_answers_unknown},
+};
+
+constexpr std::array kGauges = {
+    GaugeRow{"te_agent_flows", "Flows known now", &AgentFigures::flows},
+    GaugeRow{"te_agent_steered_flows", "Flows steered now", &AgentFigures::steered_flows},
+    GaugeRow{"te_agent_connected", "1 while there is a session with a controller", &AgentFigures::connected},
+};
+
+}  // namespace
+
+Metrics::Metrics() : registry_(std::make_shared<prometheus::Registry>()) {
+  for (const CounterRow& row : kCounters) {
+    counters_.push_back(&prometheus::BuildCounter().Name(row.name).Help(row.help).Register(*registry_).Add({}));
+  }
+  for (const GaugeRow& row : kGauges) {
+    gauges_.push_back(&prometheus::BuildGauge().Name(row.name).Help(row.help).Register(*registry_).Add({}));
+  }
+}
+
+Result<void> Metrics::listen(const Endpoint& endpoint) {
+  try {
+    exposer_ = std::make_unique<prometheus::Exposer>(to_string(endpoint), 1);
+    exposer_->RegisterCollectable(registry_);
+    return {};
+  } catch (const std::exception& problem) {
+    return Error{"serve metrics on " + to_string(endpoint) + ": " + problem.what()};
+  }
+}
+
+void Metrics::update(const AgentFigures& figures) {
+  for (std::size_t i = 0; i < kCounters.size(); ++i) {
+    const double growth = static_cast<double>(figures.*kCounters[i].figure) - counters_[i]->Value();
+    if (growth > 0) counters_[i]->Increment(growth);
+  }
+  for (std::size_t i = 0; i < kGauges.size(); ++i) gauges_[i]->Set(figures.*kGauges[i].figure);
+}
+
+}  // namespace te::agent

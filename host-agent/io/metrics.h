@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <prometheus/exposer.h>
+#include <prometheus/registry.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "common/base/result.h"
+#include "host-agent/core/agent_config.h"
+
+namespace te::agent {
+
+/// The agent's figures as they are now: totals since its start, and three states.
+struct AgentFigures {
+  std::uint64_t readings = 0;
+  std::uint64_t reading_failures = 0;
+  std::uint64_t kernel_events = 0;
+  std::uint64_t kernel_events_lost = 0;
+  std::uint64_t kernel_flows_lost = 0;
+  std::uint64_t unsteered_packets = 0;
+  std::uint64_t flows_left_out = 0;
+  std::uint64_t steering_actions = 0;
+  std::uint64_t steering_failures = 0;
+  std::uint64_t sessions = 0;
+  std::uint64_t session_failures = 0;
+  std::uint64_t events_lost = 0;
+  std::uint64_t probes_sent = 0;
+  std::uint64_t probes_lost = 0;
+  std::uint64_t probe_answers_unknown = 0;
+  double flows = 0;
+  double steered_flows = 0;
+  double connected = 0;
+};
+
+/// The agent's /metrics. The list of names and meanings is in metrics.cc. Scrapes run on threads of their own and see
+/// the figures that update() gave last.
+class Metrics {
+ public:
+  Metrics();
+  /// Serves /metrics by HTTP; an Error says why the address cannot be used.
+  Result<void> listen(const Endpoint& endpoint);
+  void update(const AgentFigures& figures);
+
+ private:
+  std::shared_ptr<prometheus::Registry> registry_;
+  std::vector<prometheus::Counter*> counters_;
+  std::vector<prometheus::Gauge*> gauges_;
+  std::unique_ptr<prometheus::Exposer> exposer_;
+};
+
+}  // namespace te::agent
