@@ -33,11 +33,14 @@ static __noinline int te_send_event(struct TeEvent *event, struct TeFlow *flow) 
 static __always_inline __u32 te_events_of(struct TeFlow *flow, const struct TePacket *packet, __u16 *old_port) {
   __u32 events = 0;
   __u16 seen = TE_READ_ONCE(flow->source_port);
-  /* NICs send CNPs from any port, 0 included. */
-  if (TE_UNLIKELY(seen != packet->source_port) && !(packet->traits & kTeOpCnp)) {
+  int has_port = !(packet->traits & kTeOpCnp); /* NICs send CNPs from any port, 0 included */
+  if (TE_UNLIKELY(!seen)) {
+    if (has_port) TE_WRITE_ONCE(flow->source_port, packet->source_port);
+    if (has_port || !flow->packets) events |= TE_EVENT_BIT(kTeNewFlow);
+  } else if (TE_UNLIKELY(seen != packet->source_port) && has_port) {
     TE_WRITE_ONCE(flow->source_port, packet->source_port);
     *old_port = seen;
-    events |= seen ? TE_EVENT_BIT(kTePortChanged) : TE_EVENT_BIT(kTeNewFlow);
+    events |= TE_EVENT_BIT(kTePortChanged);
   }
   if (TE_UNLIKELY((packet->traits & (kTeOpKnown | kTeOpAck | kTeOpCnp | kTeOpRare)) != kTeOpKnown)) {
     if (te_is_nak(packet)) events |= TE_EVENT_BIT(kTeNak);

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// The datapath on real interfaces: pinned, attached by TCX and clsact, adopted, cleaned up.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <gmock/gmock-matchers.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "bpf/te_abi.h"
+#include "foreign.skel.h"
+#include "tests/bpf/datapath/veth.h"
+
+namespace te::agent {
+namespace {
+
+using roce::Packet;
+using testing::HasSubstr;
+
+constexpr std::uint16_t kPort = 0xE0A5;
+constexpr auto kTcxIngress = static_cast<bpf_attach_type>(46);
+constexpr auto kTcxEgress = static_cast<bpf_attach_type>(47);
+
+struct DestroyForeign {
+  void operator()(foreign* skeleton) const { foreign::destroy(skeleton); }
+};
+
+/// A program of somebody else, attached behind ours.
+class ForeignProgram {
+ public:
+  ForeignProgram() : skeleton_(foreign::open_and_load()) {}
+
+  bool attach_tcx(std::uint32_t ifindex, bool egress) {
+    link_ = UniqueFd(bpf_link_create(program(), static_cast<int>(ifindex), egress ? kTcxEgress : kTcxIngress, nullptr));
+    return static_cast<bool>(link_);
+  }
+  bool attach_clsact(std::uint32_t ifindex, bool egress) {
+    bpf_tc_hook hook{};
+    hook.sz = sizeof hook;
+    hook.ifindex = static_cast<int>(ifindex);
+    hook.attach_point = egress ? BPF_TC_EGRESS : BPF_TC_INGRESS;
+    bpf_tc_opts options{};
+    options.sz = sizeof options;
+    options.prog_fd = program();
+    options.priority = 2;
+    return bpf_tc_attach(&hook, &options) == 0;
+  }
+  [[nodiscard]] std::uint64_t packets() const {
+    const std::uint32_t only = 0;
+    std::uint64_t count = 0;
+    bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.foreign_packets), &only, &count);
+    return count;
+  }
+
+ private:
+  [[nodiscard]] int program() const { return bpf_program__fd(skeleton_->progs.foreign); }
+
+  std::unique_ptr<foreign, DestroyForeign> skeleton_;
+  UniqueFd link_;
+};
+
+class Attach : public BpfFixture, public testing::WithParamInterface<AttachMode> {
+ protected:
+  void SetUp() override {
+    BpfFixture::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    if (GetParam() == AttachMode::kTcx) {
+      if (const auto known = BpfDatapath::probe_tcx(); !known) GTEST_SKIP() << known.error().message;
+    }
+    veth_.emplace();
+    ASSERT_TRUE(veth_->ok());
+  }
+  void attach(const char* interface) {
+    const auto mode = datapath().attach(interface, GetParam());
+    ASSERT_TRUE(mode) << mode.error().message;
+    ASSERT_EQ(*mode, GetParam());
+  }
+  VethPair& veth() { return *veth_; }
+  [[nodiscard]] static Bytes frame() { return frame_of(build(plain_packet(false))); }
+  [[nodiscard]] FlowKey sent_key() { return key_of(plain_packet(false), veth_->near_ifindex()); }
+  [[nodiscard]] FlowKey received_key() { return key_of(plain_packet(false), veth_->far_ifindex()); }
+  FlowSample flow_of(const FlowKey& key) {
+    for (const FlowSample& flow : flows()) {
+      if (flow.key == key) return flow;
+    }
+    ADD_FAILURE() << "flow not seen";
+    return {};
+  }
+
+ private:
+  std::optional<VethPair> veth_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, Attach, testing::Values(AttachMode::kTcx, AttachMode::kClsact),
+                         [](const auto& row) { return row.param == AttachMode::kTcx ? "tcx" : "clsact"; });
+
+TEST_P(Attach, SeesBothDirections) {
+  attach(VethPair::kNear);
+  attach(VethPair::kFar);
+  EXPECT_EQ(veth().pass(frame()), frame());
+  EXPECT_EQ(flow_of(sent_key()).direction, FlowDirection::kEgress);
+  EXPECT_EQ(flow_of(received_key()).direction, FlowDirection::kIngress);
+}
+
+TEST_P(Attach, TwiceCountsOnce) {
+  attach(VethPair::kNear);
+  attach(VethPair::kNear);
+  veth().pass(frame());
+  EXPECT_EQ(flow_of(sent_key()).counters.packets, 1U);
+}
+
+TEST_P(Attach, ChangesTheMode) {
+  attach(VethPair::kNear);
+  const AttachMode other = GetParam() == AttachMode::kTcx ? AttachMode::kClsact : AttachMode::kTcx;
+  if (other == AttachMode::kTcx && !BpfDatapath::probe_tcx()) GTEST_SKIP() << "no TCX here";
+  ASSERT_TRUE(datapath().attach(VethPair::kNear, other));
+  veth().pass(frame());
+  EXPECT_EQ(flow_of(sent_key()).counters.packets, 1U) << "attached in both modes";
+}
+
+TEST_P(Attach, SteersWhatReachesTheOtherEnd) {
+  attach(VethPair::kNear);
+  attach(VethPair::kFar);
+  ASSERT_TRUE(datapath().set_steering(sent_key(), kPort));
+  Packet expected = plain_packet(false);
+  expected.source_port = kPort;
+  EXPECT_EQ(veth().pass(frame()), frame_of(build(expected)));
+  EXPECT_EQ(flow_of(received_key()).source_port, kPort);
+}
+
+TEST_P(Attach, LeavesEveryPacketToAForeignProgramBehind) {
+  constexpr std::uint64_t kFrames = 20;
+  attach(VethPair::kNear);
+  attach(VethPair::kFar);
+  ForeignProgram behind_egress;
+  ForeignProgram behind_ingress;
+  if (GetParam() == AttachMode::kTcx) {
+    ASSERT_TRUE(behind_egress.attach_tcx(veth().near_ifindex(), true));
+    ASSERT_TRUE(behind_ingress.attach_tcx(veth().far_ifindex(), false));
+  } else {
+    ASSERT_TRUE(behind_egress.attach_clsact(veth().near_ifindex(), true));
+    ASSERT_TRUE(behind_ingress.attach_clsact(veth().far_ifindex(), false));
+  }
+  ASSERT_TRUE(datapath().set_steering(sent_key(), kPort));
+  for (std::uint64_t i = 0; i < kFrames / 2; ++i) {
+    ASSERT_TRUE(veth().pass(frame()));
+    ASSERT_TRUE(veth().pass(Bytes(60, 0x22))) << "not RoCE";
+  }
+  EXPECT_EQ(flow_of(sent_key()).counters.steered_packets, kFrames / 2);
+  EXPECT_EQ(behind_egress.packets(), kFrames);
+  EXPECT_EQ(behind_ingress.packets(), kFrames);
+}
+
+TEST_P(Attach, GoesOnWithoutAnAgentAndIsAdoptedByTheNext) {
+  attach(VethPair::kNear);
+  ASSERT_TRUE(datapath().set_steering(sent_key(), kPort));
+  veth().pass(frame());
+  close_datapath();
+  Packet expected = plain_packet(false);
+  expected.source_port = kPort;
+  EXPECT_EQ(veth().pass(frame()), frame_of(build(expected))) << "steering without an agent";
+  reopen();
+  attach(VethPair::kNear);
+  veth().pass(frame());
+  const FlowSample flow = flow_of(sent_key());
+  EXPECT_EQ(flow.counters.packets, 3U);
+  EXPECT_EQ(flow.steer_port, kPort);
+}
+
+TEST_P(Attach, DetachStopsItAtOnce) {
+  attach(VethPair::kNear);
+  ASSERT_TRUE(datapath().detach(VethPair::kNear));
+  EXPECT_EQ(veth().pass(frame()), frame());
+  EXPECT_TRUE(flows().empty());
+  ASSERT_TRUE(datapath().detach(VethPair::kNear)) << "twice";
+  attach(VethPair::kNear);
+  veth().pass(frame());
+  EXPECT_EQ(flow_of(sent_key()).counters.packets, 1U);
+}
+
+TEST_P(Attach, OutlivesItsInterface) {
+  attach(VethPair::kNear);
+  ASSERT_TRUE(succeeds(std::string("ip link del ") + VethPair::kNear));
+  EXPECT_FALSE(datapath().attach(VethPair::kNear, GetParam()).ok());
+  ASSERT_TRUE(succeeds(std::string("ip link add ") + VethPair::kNear + " index " +
+                       std::to_string(veth().near_ifindex()) + " type veth peer name " + VethPair::kFar));
+  attach(VethPair::kNear);
+  EXPECT_TRUE(BpfDatapath::cleanup({.pin_directory = pin_directory()}));
+}
+
+TEST_P(Attach, CleanupLeavesNothingOfOursAndAllOfOthers) {
+  attach(VethPair::kNear);
+  attach(VethPair::kFar);
+  ForeignProgram foreign_program;
+  ASSERT_TRUE(GetParam() == AttachMode::kTcx ? foreign_program.attach_tcx(veth().near_ifindex(), true)
+                                             : foreign_program.attach_clsact(veth().near_ifindex(), true));
+  ASSERT_TRUE(datapath().set_steering(sent_key(), kPort));
+  const auto cleaned = BpfDatapath::cleanup({.pin_directory = pin_directory()});
+  ASSERT_TRUE(cleaned) << cleaned.error().message;
+  EXPECT_FALSE(std::filesystem::exists(pin_directory()));
+  EXPECT_EQ(veth().pass(frame()), frame()) << "still steered";
+  EXPECT_EQ(foreign_program.packets(), 1U);
+  EXPECT_TRUE(BpfDatapath::cleanup({.pin_directory = pin_directory()})) << "twice";
+}
+
+TEST_P(Attach, TakesAPagedFrameWholeOrNotAtAll) {
+  attach(VethPair::kNear);
+  ASSERT_TRUE(datapath().set_steering(sent_key(), kPort));
+  static const Bytes kLong(8000, 0x77);
+  Packet packet = plain_packet(false);
+  packet.payload = kLong;
+  const auto out = veth().pass_paged(frame_of(build(packet)), 78);
+  packet.source_port = kPort;
+  EXPECT_EQ(out, frame_of(build(packet)));
+}
+
+TEST_P(Attach, ReadsHeadersThatLieInPageFragments) {
+  attach(VethPair::kNear);
+  static const Bytes kLong(8000, 0x77);
+  Packet packet = plain_packet(false);
+  packet.payload = kLong;
+  EXPECT_EQ(veth().pass_paged(frame_of(build(packet)), 16), frame_of(build(packet)));
+  EXPECT_EQ(flow_of(sent_key()).counters.payload_bytes, kLong.size());
+}
+
+TEST_P(Attach, SendsAPacketTooLongToRepairUntouched) {
+  attach(VethPair::kNear);
+  ASSERT_TRUE(datapath().set_steering(sent_key(), kPort));
+  static const Bytes kTooLong(9216, 0x77);
+  Packet packet = plain_packet(false);
+  packet.payload = kTooLong;
+  EXPECT_EQ(veth().pass(frame_of(build(packet))), frame_of(build(packet)));
+  EXPECT_EQ(datapath().losses().value().unsteered_packets, 1U);
+  EXPECT_EQ(flow_of(sent_key()).counters.steered_packets, 0U);
+  EXPECT_EQ(flow_of(sent_key()).wire_port, packet.source_port);
+}
+
+class Open : public BpfFixture {};
+
+TEST_F(Open, KeepsHostsApart) {
+  auto other = BpfDatapath::open({.pin_directory = pin_directory() + "2"});
+  ASSERT_TRUE(other) << other.error().message;
+  send(plain_packet(false));
+  EXPECT_EQ(flows().size(), 1U);
+  EXPECT_TRUE(other->read_flows().value().empty());
+}
+
+TEST_F(Open, SaysThatThereIsNoBpffs) {
+  const auto opened = BpfDatapath::open({.pin_directory = "/proc/self/roce-te"});
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("mount -t bpf"));
+}
+
+TEST_F(Open, RefusesAnotherAbiVersion) {
+  close_datapath();
+  const UniqueFd abi(bpf_obj_get((pin_directory() + "/abi").c_str()));
+  ASSERT_TRUE(abi);
+  const std::uint32_t only = 0;
+  const std::uint32_t newer = kTeAbiVersion + 1;
+  ASSERT_EQ(bpf_map_update_elem(abi.get(), &only, &newer, BPF_ANY), 0);
+  const auto opened = BpfDatapath::open({.pin_directory = pin_directory()});
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("host-agent cleanup"));
+  ASSERT_TRUE(BpfDatapath::cleanup({.pin_directory = pin_directory()}));
+  EXPECT_TRUE(BpfDatapath::open({.pin_directory = pin_directory()}));
+}
+
+TEST_F(Open, StartsAnewAfterAnAgentThatDiedWhilePinning) {
+  close_datapath();
+  ASSERT_TRUE(std::filesystem::remove(pin_directory() + "/abi"));
+  reopen();
+  send(plain_packet(false));
+  EXPECT_EQ(flows().size(), 1U);
+}
+
+TEST_F(Open, RefusesInterfacesThatItCannotParse) {
+  const VethPair veth;
+  const auto missing = datapath().attach("nosuch0", AttachMode::kAuto);
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("nosuch0"));
+  ASSERT_TRUE(succeeds("ip tuntap add tebpftun mode tun"));
+  const auto no_ethernet = datapath().attach("tebpftun", AttachMode::kAuto);
+  ASSERT_FALSE(no_ethernet);
+  EXPECT_THAT(no_ethernet.error().message, HasSubstr("Ethernet"));
+}
+
+TEST_F(Open, CleanupOfSomebodyElsesDirectoryRemovesNothing) {
+  const std::string directory = pin_directory() + "-foreign";
+  std::filesystem::create_directories(directory + "/theirs");
+  EXPECT_TRUE(BpfDatapath::cleanup({.pin_directory = directory}));
+  EXPECT_TRUE(std::filesystem::exists(directory + "/theirs"));
+}
+
+}  // namespace
+}  // namespace te::agent
