@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The product in a lab: te-controller in the management namespace, one host-agent a host, and the controller's API."""
+import http.client
+import json
+import socket
+import subprocess
+import time
+
+from certificates import Authority
+from te_lab import LabError, wait_for
+
+CONTROLLER = "10.255.0.1"
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=5)
+        self.path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Program:
+    """A program of ours in a node's namespace, with a log file."""
+
+    def __init__(self, lab, node, command, log):
+        self.name = f"{command[0].name} on {node}"
+        self.log = log
+        with open(log, "wb") as output:
+            self.process = lab.popen(node, command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            raise LabError(f"{self.name} ended with code {self.process.returncode}:\n{self.log_end()}")
+        return "ready" in self.log.read_text(errors="replace")
+
+    def log_end(self, lines=12):
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    def end(self, seconds=5):
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Product:
+    """Use it in a `with` inside that of its lab: leaving ends every program."""
+
+    def __init__(self, lab, programs, qp_source="file", attach="auto", log="info", extra=""):
+        """`programs`: directory of te-controller and host-agent; `qp_source`: file, none or netlink; `extra`: YAML that is
+        added to the controller's configuration."""
+        self.lab = lab
+        self.directory = lab.directory / "product"
+        self.directory.mkdir(exist_ok=True)
+        self.programs = programs
+        self.api_socket = self.directory / "api.sock"
+        self.qp_source = qp_source
+        self.attach = attach
+        self.log_level = log
+        self.extra = extra
+        self.authority = Authority(self.directory / "certificates")
+        self.controller = None
+        self.agents = {}
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def start(self):
+        self.start_controller()
+        for host in self.lab.names("host"):
+            self.agents[host] = self.start_agent(host)
+        for agent in self.agents.values():
+            wait_for(agent.is_ready, 15, f"{agent.name} did not get ready")
+
+    def end(self):
+        running = [program for program in [*self.agents.values(), self.controller] if program]
+        for program in running:
+            if program.process.poll() is None:
+                program.process.terminate()
+        for program in running:
+            program.end()
+
+    def start_controller(self):
+        certificate, key = self.authority.issue("te-controller")
+        config = self.directory / "controller.yaml"
+        config.write_text(f"""topology: {self.lab.directory}/topology.yaml
+state: {self.directory}/state.db
+agents: {{listen: "0.0.0.0:7411", certificate: {certificate}, key: {key}, ca: {self.authority.certificate}}}
+api: {{unix: {self.api_socket}}}
+metrics: {{listen: "127.0.0.1:7412"}}
+mode: observe
+log: {self.log_level}
+{self.extra}""")
+        self.controller = Program(self.lab, "mgmt", [self.programs / "te-controller", "--config", config],
+                                  self.directory / "controller.log")
+        wait_for(self.controller.is_ready, 15, f"{self.controller.name} did not get ready")
+
+    def start_agent(self, host):
+        certificate, key = self.authority.issue(host)
+        source = f"file:{self.lab.directory}/qp/{host}.json" if self.qp_source == "file" else self.qp_source
+        config = self.directory / f"{host}.yaml"
+        config.write_text(f"""node: {host}
+controllers: ["{CONTROLLER}:7411"]
+certificate: {certificate}
+key: {key}
+ca: {self.authority.certificate}
+interfaces: [eth0]
+bpffs: {self.lab.directory}/bpffs
+qp_source: "{source}"
+attach: {self.attach}
+log: {self.log_level}
+""")
+        return Program(self.lab, host, [self.programs / "host-agent", "run", "--config", config], self.directory / f"{host}.log")
+
+    def call(self, method, path):
+        connection = UnixConnection(self.api_socket)
+        try:
+            connection.request(method, path)
+            reply = connection.getresponse()
+            body = json.loads(reply.read() or b"{}")
+        except (OSError, http.client.HTTPException, ValueError) as problem:
+            raise LabError(f"{method} {path} of te-controller: {problem}\n{self.controller.log_end()}") from problem
+        finally:
+            connection.close()
+        if reply.status != 200:
+            raise LabError(f"{method} {path} of te-controller: {reply.status} {body.get('error', '')}")
+        return body
+
+    def get(self, path):
+        return self.call("GET", path)
+
+    def act(self, on=True):
+        return self.call("POST", f"/v1/act?on={'true' if on else 'false'}")
+
+    def check_alive(self):
+        """LabError when one of the programs has ended."""
+        for program in [self.controller, *self.agents.values()]:
+            program.is_ready()
+
+    def wait_for_first_reports(self, flows, seconds=20):
+        """Waits until every agent is connected and has reported, and the controller knows of `flows` flows. Returns when
+        that was, in seconds of the monotonic clock."""
+
+        def all_reported():
+            self.check_alive()
+            agents = [node for node in self.get("/v1/nodes").get("nodes", []) if node.get("kind") == "host"]
+            return (all(node.get("agent_connected") and node.get("flows", 0) > 0 for node in agents) and
+                    self.get("/v1/status").get("elastic_flows", 0) >= flows)
+
+        wait_for(all_reported, seconds, "not every agent reported its flows in time")
+        return time.monotonic()
