@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host-agent/core/source_board.h"
 
-#include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
@@ -18,15 +17,15 @@ std::string padded(const std::string& text, std::size_t width) {
 bool SourceBoard::set(const std::string& name, v1::Source::State state, const std::string& reason) {
   auto found =
       std::find_if(sources_.begin(), sources_.end(), [&](const auto& source) { return source.name() == name; });
-  if (found == sources_.end()) {
+  const bool known = found != sources_.end();
+  if (!known) {
     found = sources_.emplace(sources_.end());
     found->set_name(name);
-  } else if (found->state() == state && found->reason() == reason) {
-    return false;
   }
+  const bool changed = known && (found->state() != state || found->reason() != reason);
   found->set_state(state);
   found->set_reason(reason);
-  return true;
+  return changed;
 }
 
 bool SourceBoard::is_on(const std::string& name) const {
@@ -59,16 +58,15 @@ std::string sources_as_table(const std::vector<v1::Source>& sources) {
 }
 
 std::string sources_as_json(const std::vector<v1::Source>& sources) {
-  google::protobuf::ListValue list;
-  for (const v1::Source& source : sources) {
-    auto& fields = *list.add_values()->mutable_struct_value()->mutable_fields();
-    fields["name"].set_string_value(source.name());
-    fields["state"].set_string_value(state_name(source.state()));
-    fields["reason"].set_string_value(source.reason());
-  }
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
   std::string json;
-  const auto written = google::protobuf::util::MessageToJsonString(list, &json);
-  return written.ok() ? json : "[]";
+  for (const v1::Source& source : sources) {
+    std::string object;
+    if (!google::protobuf::util::MessageToJsonString(source, &object, options).ok()) continue;
+    json += (json.empty() ? "" : ",") + object;
+  }
+  return "[" + json + "]";
 }
 
 }  // namespace te::agent

@@ -11,7 +11,7 @@ namespace te::agent {
 /// What this host can observe or do ("tc", "tcx", "qp", "probe"), and why not.
 class SourceBoard {
  public:
-  /// Notes a source's state; true when that is news.
+  /// Notes a source's state; true when it was another before.
   bool set(const std::string& name, v1::Source::State state, const std::string& reason);
   [[nodiscard]] bool is_on(const std::string& name) const;
   [[nodiscard]] const std::vector<v1::Source>& all() const { return sources_; }
@@ -24,7 +24,7 @@ class SourceBoard {
 [[nodiscard]] std::string state_name(v1::Source::State state);
 /// One aligned line a source under a heading, for people.
 [[nodiscard]] std::string sources_as_table(const std::vector<v1::Source>& sources);
-/// A JSON list of {"name", "state", "reason"}, for programs.
+/// A JSON list of {"name", "state": "ON" | "OFF" | "NOT_SUPPORTED", "reason"}, for programs.
 [[nodiscard]] std::string sources_as_json(const std::vector<v1::Source>& sources);
 
 }  // namespace te::agent

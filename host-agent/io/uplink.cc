@@ -45,6 +45,13 @@ void keep_alive(tcp::socket& socket) {
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
+/// OpenSSL's first error often is about a detail of the certificate check; its verdict says what to look at.
+Error handshake_error(TlsStream& stream, const boost::system::error_code& failed) {
+  const long verdict = SSL_get_verify_result(stream.native_handle());
+  if (verdict == X509_V_OK) return Error{"TLS handshake: " + failed.message()};
+  return Error{std::string("its certificate is not trusted: ") + X509_verify_cert_error_string(verdict)};
+}
+
 /// A numeric address needs no resolver (and none of its threads).
 asio::awaitable<Result<std::vector<tcp::endpoint>>> resolve(const asio::any_io_executor& executor, const Endpoint& of) {
   boost::system::error_code failed;
@@ -113,7 +120,7 @@ asio::awaitable<Result<TlsStream>> Uplink::connect(Endpoint controller) {
   if (failed) co_return Error{"connect: " + failed.message()};
   keep_alive(stream->next_layer());
   co_await stream->async_handshake(asio::ssl::stream_base::client, asio::redirect_error(asio::use_awaitable, failed));
-  if (failed) co_return Error{"TLS handshake: " + failed.message()};
+  if (failed) co_return handshake_error(*stream, failed);
   const auto name = peer_common_name(*stream);
   if (!name) co_return name.error();
   if (*name != kControllerName) {

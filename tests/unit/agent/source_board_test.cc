@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host-agent/core/source_board.h"
+
+#include <gtest/gtest.h>
+
+namespace te::agent {
+namespace {
+
+TEST(SourceBoard, OnlyAChangeIsNews) {
+  SourceBoard board;
+  EXPECT_FALSE(board.set("qp", v1::Source::OFF, "no file"));
+  EXPECT_FALSE(board.set("qp", v1::Source::OFF, "no file"));
+  EXPECT_TRUE(board.set("qp", v1::Source::ON, "file"));
+  EXPECT_EQ(board.all().size(), 1U);
+}
+
+TEST(SourceBoard, UnknownSourceIsNotOn) {
+  SourceBoard board;
+  board.set("tc", v1::Source::ON, "");
+  EXPECT_TRUE(board.is_on("tc"));
+  EXPECT_FALSE(board.is_on("qp"));
+}
+
+TEST(SourceBoard, TableHasOneAlignedLineASource) {
+  SourceBoard board;
+  board.set("tc", v1::Source::ON, "");
+  board.set("qp", v1::Source::NOT_SUPPORTED, "no RDMA");
+  EXPECT_EQ(sources_as_table(board.all()),
+            "SOURCE  STATE          REASON\n"
+            "tc      on             -\n"
+            "qp      not supported  no RDMA\n");
+}
+
+TEST(SourceBoard, JsonIsAListOfObjects) {
+  SourceBoard board;
+  board.set("tc", v1::Source::ON, "");
+  board.set("qp", v1::Source::OFF, "say \"no\"");
+  EXPECT_EQ(sources_as_json(board.all()),
+            R"([{"name":"tc","state":"ON","reason":""},{"name":"qp","state":"OFF","reason":"say \"no\""}])");
+}
+
+}  // namespace
+}  // namespace te::agent
