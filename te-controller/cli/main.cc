@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 

@@ -130,6 +130,7 @@ void Engine::forget(std::int64_t now_ns) {
   forget_ns_ = now_ns;
   take_change(fleet_.expire(now_ns));
   knowledge_.forget_unused(now_ns, kPairAgeNs);
+  mover_.forget(now_ns);
   std::vector<std::pair<std::string, SteeringKey>> unused;
   decltype(steering_used_ns_) used;
   for (const auto& [node, state] : fleet_.nodes()) {

@@ -17,6 +17,7 @@ constexpr std::int64_t kReportLimitNs = 5000 * kNsPerMs;      // for the agent t
 constexpr std::int64_t kWireLimitNs = 3000 * kNsPerMs;        // for an active flow to show its new port
 constexpr std::int64_t kPathLimitNs = 3000 * kNsPerMs;        // for the fresh probe
 constexpr std::int64_t kJudgeLimitNs = 30'000 * kNsPerMs;     // a flow that pauses this long is not judged by its rate
+constexpr std::int64_t kDeadLimitNs = 5000 * kNsPerMs;        // for a moved flow to send again while others do
 constexpr std::int64_t kExpectationNs = 2000 * kNsPerMs;      // then what is seen on the wire counts again
 constexpr int kWorseToTakeBack = 2;                           // verdicts in a row
 
@@ -265,6 +266,21 @@ Mover::Rates Mover::measure(std::int64_t /*now_ns*/) const {
   return rates;
 }
 
+bool Mover::stopped_alone(const Rates& rates, const FlowId& flow) {
+  const double idle_bps = traffic::VerifyLimits{}.idle_bps;
+  const auto own = rates.moved.find(flow);
+  if (own == rates.moved.end() || own->second.before_bps < idle_bps || own->second.after_bps >= idle_bps) return false;
+  std::size_t going = 0;
+  std::size_t stopped = 0;
+  const auto count = [&](const traffic::RateChange& rate) {
+    if (rate.before_bps >= idle_bps) ++(rate.after_bps >= idle_bps ? going : stopped);
+  };
+  for (const auto& [id, rate] : rates.moved) count(rate);
+  std::ranges::for_each(rates.affected, count);
+  std::ranges::for_each(rates.untouched, count);
+  return going > stopped;
+}
+
 void Mover::judge(std::int64_t now_ns) {
   if (window_ns_ == 0) {
     for (const auto& [id, move] : moves_) window_ns_ = std::max(window_ns_, move.seen_ns);
@@ -297,10 +313,12 @@ void Mover::judge(std::int64_t now_ns) {
     window_ns_ = now_ns;  // look again: transients of a move end within an interval or two
     return;
   }
-  if (open && !worse && now_ns - group_ns_ < kJudgeLimitNs) return;
+  const bool some_dead = std::ranges::any_of(moves_, [&](const auto& entry) { return stopped_alone(rates, entry.first); });
+  if (open && !worse && now_ns - group_ns_ < (some_dead ? kDeadLimitNs : kJudgeLimitNs)) return;
   for (Verdict& verdict : verdicts) {
     const traffic::Judgement& judgement = verdict.judgement;
-    if (judgement.verdict == traffic::Verdict::kWorse) {
+    const bool dead = judgement.verdict == traffic::Verdict::kInconclusive && stopped_alone(rates, verdict.move->order.flow);
+    if (judgement.verdict == traffic::Verdict::kWorse || dead) {
       take_back(*verdict.move, MoveEvent::kRollBack, judgement.text, judgement.doubt_knowledge, now_ns);
       continue;
     }
@@ -323,6 +341,8 @@ void Mover::flow_ended(const FlowId& flow) {
   moves_.erase(found);
   expected_.erase(flow);
 }
+
+void Mover::forget(std::int64_t now_ns) { cool_down_.prune(now_ns); }
 
 void Mover::supersede_all(const std::string& reason) {
   for (const auto& [id, move] : moves_) parts_.ledger->apply(move.number, MoveEvent::kSupersede, reason);

@@ -60,6 +60,8 @@ class Mover {
   /// Looks at what reports and probes showed since. Call after each report and every few tens of milliseconds.
   void observe(std::int64_t now_ns);
   void flow_ended(const FlowId& flow);
+  /// Drops what is too old to matter.
+  void forget(std::int64_t now_ns);
   /// Ends the judging of all moves under way; their steering stays as it is desired.
   void supersede_all(const std::string& reason);
 
@@ -99,6 +101,8 @@ class Mover {
   void judge(std::int64_t now_ns);
   struct Rates;
   [[nodiscard]] Rates measure(std::int64_t now_ns) const;
+  /// The flow stopped with its move while most others go on: its new path carries nothing.
+  [[nodiscard]] static bool stopped_alone(const Rates& rates, const FlowId& flow);
   void take_back(Move& move, traffic::MoveEvent event, const std::string& outcome, bool doubt, std::int64_t now_ns);
   void expect(const FlowId& flow, std::uint16_t port, std::int64_t now_ns);
   void drop_finished();

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine in a simulated fabric: what it reaches, and what it leaves alone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/unit/controller/simulation.h"
+
+namespace te::testing {
+namespace {
+
+constexpr double kIdealBps = 25e6;  // two QPs a host link, two an uplink
+constexpr double kNearIdeal = 0.95 * kIdealBps;
+
+SimulationSpec seeded(std::uint64_t seed) {
+  SimulationSpec spec;
+  spec.seed = seed;
+  return spec;
+}
+
+/// Observed for 3 s, then acting.
+std::int64_t converge(Simulation& simulation) {
+  simulation.connect_agents();
+  simulation.run_for(3 * kSecond);
+  EXPECT_TRUE(simulation.engine().set_acting(true, simulation.now()).ok());
+  return simulation.run_until_slowest(kNearIdeal, 2 * kSecond, 10 * kSecond);
+}
+
+class OverSeeds : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Convergence, OverSeeds, ::testing::Range<std::uint64_t>(1, 41));
+
+TEST_P(OverSeeds, ReachesTheOptimumSoonAndThenMovesNothingMore) {
+  Simulation simulation(seeded(GetParam()));
+  const std::int64_t took_ns = converge(simulation);
+  ASSERT_GE(took_ns, 0) << "never reached";
+  EXPECT_LE(took_ns, kSecond);
+  const int moves = simulation.engine().ledger().total();
+  simulation.run_for(20 * kSecond);
+  EXPECT_EQ(simulation.engine().ledger().total(), moves);
+  EXPECT_EQ(simulation.engine().ledger().rolled_back(), 0);
+  for (const auto& [number, move] : simulation.engine().ledger().moves()) EXPECT_EQ(move.state(), "verified") << move.outcome();
+  EXPECT_GE(simulation.slowest_bps(), kNearIdeal);
+}
+
+TEST_P(OverSeeds, ReachesTheOptimumWithoutTheQpTable) {
+  SimulationSpec spec = seeded(GetParam());
+  spec.qp_table = false;
+  Simulation simulation(spec);
+  const std::int64_t took_ns = converge(simulation);
+  ASSERT_GE(took_ns, 0);
+  EXPECT_LE(took_ns, kSecond);
+}
+
+TEST_P(OverSeeds, ReachesTheOptimumWithin5SecondsOfTheFirstReportWhenActingFromTheStart) {
+  SimulationSpec spec = seeded(GetParam());
+  spec.options.initial_mode = Mode::kAct;
+  Simulation simulation(spec);
+  simulation.connect_agents();
+  const std::int64_t took_ns = simulation.run_until_slowest(kNearIdeal, 2 * kSecond, 10 * kSecond);
+  ASSERT_GE(took_ns, 0);
+  EXPECT_LE(took_ns, 5 * kSecond);
+}
+
+TEST_P(OverSeeds, ReachesTheOptimumThoughAThirdOfTheProbesIsLost) {
+  SimulationSpec spec = seeded(GetParam());
+  spec.probe_loss = 0.33;
+  Simulation simulation(spec);
+  const std::int64_t took_ns = converge(simulation);
+  ASSERT_GE(took_ns, 0);
+  EXPECT_LE(took_ns, 5 * kSecond);
+}
+
+TEST_P(OverSeeds, TakesBackMovesWhosePathsWerePredictedWronglyAndStillReachesTheOptimum) {
+  Simulation simulation(seeded(GetParam()));
+  simulation.connect_agents();
+  simulation.run_for(3 * kSecond);
+  simulation.rehash();
+  ASSERT_TRUE(simulation.engine().set_acting(true, simulation.now()).ok());
+  ASSERT_GE(simulation.run_until_slowest(kNearIdeal, 5 * kSecond, 60 * kSecond), 0);
+  EXPECT_GT(simulation.engine().ledger().rolled_back(), 0);
+}
+
+TEST(Observe, SendsNoSteeringButShowsAPlan) {
+  Simulation simulation(seeded(3));
+  simulation.connect_agents();
+  simulation.run_for(20 * kSecond);
+  EXPECT_EQ(simulation.steering_sets(), 0);
+  EXPECT_EQ(simulation.engine().ledger().total(), 0);
+  ASSERT_NE(simulation.engine().last_plan().job, nullptr);
+  EXPECT_FALSE(simulation.engine().last_plan().plan.moves.empty());
+  EXPECT_NEAR(simulation.engine().last_plan().plan.slowest_goal_bps, kIdealBps, 0.05 * kIdealBps);
+}
+
+TEST(Observe, CoversAllPathsOfAllPairsWithinTwoSecondsAndTheBudget) {
+  Simulation simulation(seeded(5));
+  simulation.connect_agents();
+  simulation.run_for(2300 * kMs);  // agents connect within 0.3 s
+  ASSERT_EQ(simulation.engine().prober().pairs().size(), 16U);
+  for (const auto& [pair, state] : simulation.engine().prober().pairs()) EXPECT_EQ(state.progress, PairProgress::kCovered);
+  EXPECT_LE(simulation.busiest_switch_second(), 150U);  // 100 a second and a burst of 25, chance included
+}
+
+TEST(Observe, StopsProbingWhenAllIsKnown) {
+  Simulation simulation(seeded(5));
+  simulation.connect_agents();
+  simulation.run_for(10 * kSecond);
+  const auto sent = simulation.engine().prober().counters().sent;
+  simulation.run_for(20 * kSecond);
+  EXPECT_EQ(simulation.engine().prober().counters().sent, sent);
+}
+
+TEST(ActOff, KeepsWhatIsSteered) {
+  Simulation simulation(seeded(2));
+  ASSERT_GE(converge(simulation), 0);
+  const std::size_t steered = simulation.steered_flows();
+  ASSERT_GT(steered, 0U);
+  ASSERT_TRUE(simulation.engine().set_acting(false, simulation.now()).ok());
+  simulation.run_for(5 * kSecond);
+  EXPECT_EQ(simulation.steered_flows(), steered);
+}
+
+TEST(Pause, TakesAllSteeringBackAndResumeSteersAgain) {
+  Simulation simulation(seeded(2));
+  ASSERT_GE(converge(simulation), 0);
+  ASSERT_GT(simulation.steered_flows(), 0U);
+  simulation.engine().pause(simulation.now());
+  simulation.run_for(100 * kMs);
+  EXPECT_EQ(simulation.steered_flows(), 0U);
+  const int moves = simulation.engine().ledger().total();
+  simulation.run_for(10 * kSecond);
+  EXPECT_EQ(simulation.steered_flows(), 0U);
+  EXPECT_EQ(simulation.engine().ledger().total(), moves);
+  EXPECT_FALSE(simulation.engine().set_acting(true, simulation.now()).ok());
+  ASSERT_TRUE(simulation.engine().resume(simulation.now()).ok());
+  EXPECT_EQ(simulation.engine().mode(), Mode::kAct);
+  EXPECT_GE(simulation.run_until_slowest(kNearIdeal, 2 * kSecond, 5 * kSecond), 0);
+}
+
+TEST(Restart, AdoptsWhatAgentsSteerAndChangesNothing) {
+  Simulation simulation(seeded(4));
+  ASSERT_GE(converge(simulation), 0);
+  simulation.run_for(5 * kSecond);
+  const int sets = simulation.steering_sets();
+  const std::size_t steered = simulation.steered_flows();
+  const int moves = simulation.engine().ledger().total();
+  simulation.restart_controller(simulation.stored());
+  EXPECT_EQ(simulation.engine().mode(), Mode::kAct);
+  simulation.run_for(15 * kSecond);
+  EXPECT_EQ(simulation.steering_sets(), sets);
+  EXPECT_EQ(simulation.steered_flows(), steered);
+  EXPECT_EQ(simulation.engine().ledger().total(), moves);
+  EXPECT_EQ(simulation.engine().steering().size(), steered);
+}
+
+TEST(Restart, WithoutItsStateStillChangesNothing) {
+  Simulation simulation(seeded(4));
+  ASSERT_GE(converge(simulation), 0);
+  simulation.run_for(5 * kSecond);
+  const int sets = simulation.steering_sets();
+  simulation.restart_controller({});
+  simulation.run_for(5 * kSecond);
+  ASSERT_TRUE(simulation.engine().set_acting(true, simulation.now()).ok());
+  simulation.run_for(10 * kSecond);
+  EXPECT_EQ(simulation.steering_sets(), sets);
+  EXPECT_GE(simulation.slowest_bps(), kNearIdeal);
+}
+
+TEST(Restart, WhilePausedKeepsSteeringAway) {
+  Simulation simulation(seeded(4));
+  ASSERT_GE(converge(simulation), 0);
+  PersistentState state = simulation.stored();
+  state.mode = Mode::kPaused;  // the pause reached the disk, but no agent
+  state.resume_mode = Mode::kAct;
+  simulation.restart_controller(state);
+  simulation.run_for(kSecond);
+  EXPECT_EQ(simulation.steered_flows(), 0U);
+  ASSERT_TRUE(simulation.engine().resume(simulation.now()).ok());
+  EXPECT_EQ(simulation.engine().mode(), Mode::kAct);
+}
+
+TEST(Verify, FailsMovesThatDoNotShowOnTheWire) {
+  Simulation simulation(seeded(6));
+  simulation.break_steering();
+  simulation.connect_agents();
+  simulation.run_for(3 * kSecond);
+  ASSERT_TRUE(simulation.engine().set_acting(true, simulation.now()).ok());
+  simulation.run_for(5 * kSecond);
+  const auto& moves = simulation.engine().ledger().moves();
+  ASSERT_FALSE(moves.empty());
+  EXPECT_TRUE(std::ranges::all_of(moves, [](const auto& entry) { return entry.second.state() == "failed"; }));
+  EXPECT_EQ(simulation.engine().steering().size(), 0U);
+}
+
+TEST(Verify, WaitsWhileTheJobPauses) {
+  Simulation simulation(seeded(7));
+  simulation.connect_agents();
+  simulation.run_for(3 * kSecond);
+  ASSERT_TRUE(simulation.engine().set_acting(true, simulation.now()).ok());
+  simulation.run_for(400 * kMs);
+  ASSERT_GT(simulation.steered_flows(), 0U);
+  simulation.set_paused(true);
+  simulation.run_for(4 * kSecond);
+  EXPECT_GT(simulation.engine().mover().under_way(), 0U);
+  simulation.set_paused(false);
+  simulation.run_for(4 * kSecond);
+  EXPECT_EQ(simulation.engine().mover().under_way(), 0U);
+  EXPECT_EQ(simulation.engine().ledger().rolled_back(), 0);
+}
+
+TEST(Agents, ThatReconnectAreSteeredAsBefore) {
+  Simulation simulation(seeded(8));
+  ASSERT_GE(converge(simulation), 0);
+  simulation.run_for(5 * kSecond);
+  const std::size_t steered = simulation.steered_flows();
+  for (std::size_t host = 0; host < 8; ++host) simulation.disconnect_agent(host);
+  simulation.run_for(2 * kSecond);
+  simulation.connect_agents();
+  simulation.run_for(5 * kSecond);
+  EXPECT_EQ(simulation.steered_flows(), steered);
+  EXPECT_GE(simulation.slowest_bps(), kNearIdeal);
+}
+
+}  // namespace
+}  // namespace te::testing
