@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
-#include <unordered_map>
 #include <utility>
 
 #include "te-controller/traffic/search.h"
@@ -35,7 +34,10 @@ double fill(const Problem& problem, const Group& group) {
 
 class Grouping {
  public:
-  Grouping(const Fabric& fabric, const Problem& problem) : fabric_(fabric), problem_(problem) {}
+  Grouping(const Fabric& fabric, const Problem& problem) : fabric_(fabric), problem_(problem) {
+    leaving_ = {std::vector<std::size_t>(fabric.nodes().size(), kNoGroup), std::vector<char>(fabric.links().size(), 0)};
+    reaching_ = leaving_;
+  }
 
   std::vector<Group> run() {
     for (std::uint32_t unit = 0; unit < problem_.units(); ++unit) {
@@ -43,8 +45,6 @@ class Grouping {
       for (std::size_t hop = 0; hop < hops; ++hop) add_hop(unit, hop);
     }
     for (Group& group : groups_) {
-      std::sort(group.links.begin(), group.links.end());
-      group.links.erase(std::unique(group.links.begin(), group.links.end()), group.links.end());
       for (const LinkId link : group.links) group.flows += problem_.fixed_flows[link];
     }
     return std::move(groups_);
@@ -62,32 +62,39 @@ class Grouping {
     }
     const Link& first = fabric_.link(links_.front());
     const auto all = [&](auto same) { return std::all_of(links_.begin(), links_.end(), same); };
-    std::uint64_t key = 0;
     if (all([&](LinkId link) { return fabric_.link(link).from == first.from; })) {
-      key = std::uint64_t{first.from} << 1;
+      add_to(first.from, leaving_);
     } else if (all([&](LinkId link) { return fabric_.link(link).to == first.to; })) {
-      key = std::uint64_t{first.to} << 1 | 1;
-    } else {
-      return;
-    }
-    const auto [found, added] = index_.emplace(key, groups_.size());
-    if (added) groups_.emplace_back();
-    Group& group = groups_[found->second];
-    ++group.flows;
-    for (const LinkId link : links_) {
-      if (group.links.empty() || group.links.back() != link) group.links.push_back(link);
-    }
-    if (group.links.size() > kCompactAt) {
-      std::sort(group.links.begin(), group.links.end());
-      group.links.erase(std::unique(group.links.begin(), group.links.end()), group.links.end());
+      add_to(first.to, reaching_);
     }
   }
 
-  static constexpr std::size_t kCompactAt = 4096;
+  /// Groups on one side of the switches, by node, and the links that already are in one.
+  struct Side {
+    std::vector<std::size_t> group_of_node;
+    std::vector<char> listed;
+  };
+  static constexpr std::size_t kNoGroup = static_cast<std::size_t>(-1);
+
+  void add_to(NodeId node, Side& side) {
+    std::size_t& index = side.group_of_node[node];
+    if (index == kNoGroup) {
+      index = groups_.size();
+      groups_.emplace_back();
+    }
+    Group& group = groups_[index];
+    ++group.flows;
+    for (const LinkId link : links_) {
+      if (side.listed[link] == 0) group.links.push_back(link);
+      side.listed[link] = 1;
+    }
+  }
+
   const Fabric& fabric_;
   const Problem& problem_;
   std::vector<LinkId> links_;
-  std::unordered_map<std::uint64_t, std::size_t> index_;
+  Side leaving_;
+  Side reaching_;
   std::vector<Group> groups_;
 };
 

@@ -7,8 +7,8 @@
 namespace te::traffic {
 namespace {
 
-/// Waiting moves are looked at again after each; of many, after every 256th part of them.
-constexpr std::size_t kLooks = 256;
+/// Waiting moves are looked at again after each; of many, after every 64th part of them.
+constexpr std::size_t kLooks = 64;
 constexpr double kRounding = 1 + 1e-9;
 
 class Sequencer {
