@@ -181,8 +181,9 @@ void Engine::renew_targets(std::int64_t now_ns) {
 bool Engine::paths_explored(std::int64_t now_ns) const {
   return std::ranges::all_of(prober_.pairs(), [&](const auto& entry) {
     const PairState& pair = entry.second;
-    return !pair.data || pair.progress != PairProgress::kExploring || pair.silent || !pair.problem.empty() ||
-           now_ns - pair.since_ns >= kExploreLimitNs;
+    const std::int64_t since_ns = std::max(pair.since_ns, pair.recheck_ns);
+    const bool open = pair.progress == PairProgress::kExploring || pair.recheck_ns != 0;
+    return !pair.data || !open || pair.silent || !pair.problem.empty() || now_ns - since_ns >= kExploreLimitNs;
   });
 }
 

@@ -19,6 +19,7 @@ constexpr std::int64_t kPathLimitNs = 3000 * kNsPerMs;        // for the fresh p
 constexpr std::int64_t kJudgeLimitNs = 30'000 * kNsPerMs;     // a flow that pauses this long is not judged by its rate
 constexpr std::int64_t kDeadLimitNs = 5000 * kNsPerMs;        // for a moved flow to send again while others do
 constexpr std::int64_t kExpectationNs = 2000 * kNsPerMs;      // then what is seen on the wire counts again
+constexpr std::size_t kIntervalsBefore = 4;
 constexpr int kWorseToTakeBack = 2;                           // verdicts in a row
 
 /// Mean rate over the samples that began at or after `from_ns` (a fifth of an interval of jitter allowed), of those at
@@ -40,6 +41,17 @@ double active_rate(const FlowEnd& end, std::int64_t from_ns, std::size_t newest)
     ++samples;
   }
   return samples == 0 ? 0 : sum / samples;
+}
+
+bool bursty(const FlowEnd& end, std::size_t newest) {
+  const std::size_t skip = end.history.size() > newest ? end.history.size() - newest : 0;
+  double slowest = end.history.empty() ? 0 : end.history.back().rate_bps;
+  double fastest = slowest;
+  for (std::size_t i = skip; i < end.history.size(); ++i) {
+    slowest = std::min(slowest, end.history[i].rate_bps);
+    fastest = std::max(fastest, end.history[i].rate_bps);
+  }
+  return slowest * 2 < fastest;
 }
 
 std::size_t intervals_since(const FlowEnd& end, std::int64_t from_ns) {
@@ -94,12 +106,15 @@ void Mover::open_group(std::int64_t now_ns) {
   window_ns_ = 0;
   worse_in_a_row_ = 0;
   before_.clear();
+  std::size_t bursts = 0;
   for (const auto& [id, flow] : parts_.fleet->flows()) {
     if (flow.kind(now_ns) != FlowKind::kData) continue;
     const ComposedPath path = parts_.knowledge->compose(id.pair(), expected_port(flow, now_ns));
-    before_[id] = {.rate_bps = active_rate(flow.measured(), 0, 4),
-                   .links = path.reaches() ? path.links : std::vector<LinkId>()};
+    const FlowEnd& end = flow.measured();
+    before_[id] = {.rate_bps = active_rate(end, 0, kIntervalsBefore), .links = path.reaches() ? path.links : std::vector<LinkId>()};
+    bursts += bursty(end, kIntervalsBefore) ? 1 : 0;
   }
+  intervals_ = 2 * bursts > before_.size() ? kBurstyIntervals : kIntervals;
 }
 
 bool Mover::start(const MoveOrder& order, std::int64_t now_ns) {
@@ -239,8 +254,8 @@ bool Mover::ready_to_judge(std::int64_t now_ns) const {
   const std::int64_t from = std::max(last_seen, window_ns_);
   return std::ranges::all_of(moves_, [&](const auto& entry) {
     const Flow* flow = parts_.fleet->find(entry.first);
-    return flow == nullptr || intervals_since(flow->measured(), from) >= kIntervals ||
-           now_ns - from > 4 * static_cast<std::int64_t>(kIntervals) * interval_ns_;  // its agent is away
+    return flow == nullptr || intervals_since(flow->measured(), from) >= intervals_ ||
+           now_ns - from > 2 * static_cast<std::int64_t>(intervals_ + 1) * interval_ns_;  // its agent is away
   });
 }
 

@@ -30,12 +30,13 @@ struct MoveOrder {
 
 /// Carries moves out and checks them: steering sent -> reported in force -> new port on the wire -> path as a fresh probe
 /// says -> rates against before; then verified, or taken back. Moves made within kGroupOpenNs are judged together, after
-/// the last of them was seen, by at least kIntervals whole report intervals; a verdict of "worse" must repeat itself
+/// the last of them was seen, by at least kIntervals whole report intervals while flows send; a verdict of "worse" must repeat itself
 /// before anything is taken back. Pure.
 class Mover {
  public:
   static constexpr std::int64_t kGroupOpenNs = 1'000'000'000;
   static constexpr std::size_t kIntervals = 2;
+  static constexpr std::size_t kBurstyIntervals = 6;  ///< where most flows did not send all the time before
 
   struct Parts {
     const Fabric* fabric;
@@ -116,6 +117,7 @@ class Mover {
   std::int64_t group_ns_ = 0;
   std::int64_t window_ns_ = 0;  ///< rates count from here; 0: the last move has not been seen yet
   int worse_in_a_row_ = 0;
+  std::size_t intervals_ = kIntervals;
 };
 
 }  // namespace te

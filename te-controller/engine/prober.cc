@@ -43,7 +43,10 @@ void Prober::set_targets(std::vector<ProbeTarget> targets, std::int64_t now_ns) 
     if (state.stale || state.target.ports_in_use != target.ports_in_use) state.quiet = false;
     state.target = std::move(target);
     kept.emplace(pair, std::move(state));
-    if (old == pairs_.end()) states_[pair].since_ns = now_ns;
+    if (old == pairs_.end()) {
+      states_[pair].since_ns = now_ns;
+      kept[pair].refreshed_ns = now_ns;
+    }
     states_[pair].data = data;
     knowledge_->touch(pair, now_ns);
   }
@@ -98,6 +101,7 @@ std::optional<Prober::Work> Prober::work_for(const AddressPair& pair, Pair& stat
   const PairProgress progress = states_[pair].progress;
   if (progress == PairProgress::kNothingToLearn) {
     state.to_verify.clear();
+    state.to_refresh.clear();
     return std::nullopt;
   }
   Work work{.urgency = urgency, .ports = {}};
@@ -115,6 +119,9 @@ std::optional<Prober::Work> Prober::work_for(const AddressPair& pair, Pair& stat
       break;
     case Urgency::kRecheck:
       std::ranges::for_each(knowledge_->ports_to_check(pair), add);
+      break;
+    case Urgency::kRefresh:
+      std::ranges::for_each(state.to_refresh, add);
       break;
     case Urgency::kCover:
     case Urgency::kSpare:
@@ -166,7 +173,10 @@ bool Prober::start(const AddressPair& pair, Pair& state, const Work& work, std::
   const auto pacing_ns = static_cast<std::int64_t>(static_cast<double>(probes) * options_.attempts / pace * 1e9);
   request.deadline_ns = now_ns + kAnswerSlackNs + pacing_ns + std::int64_t{options_.attempts} * options_.timeout_ms * kNsPerMs;
   state.in_flight.insert(work.ports.begin(), work.ports.end());
-  for (const std::uint16_t port : work.ports) state.to_verify.erase(port);
+  for (const std::uint16_t port : work.ports) {
+    state.to_verify.erase(port);
+    state.to_refresh.erase(port);
+  }
   ++state.requests;
   requests_.emplace(next_id_++, std::move(request));
   return true;
@@ -174,6 +184,7 @@ bool Prober::start(const AddressPair& pair, Pair& state, const Work& work, std::
 
 std::vector<Outgoing> Prober::next(std::int64_t now_ns) {
   expire(now_ns);
+  plan_refresh(now_ns);
   std::vector<Outgoing> out;
   struct Stage {
     Urgency urgency;
@@ -182,7 +193,8 @@ std::vector<Outgoing> Prober::next(std::int64_t now_ns) {
   // In the order of use: what verifies or places data now, then what a plan could use, then the rest.
   static constexpr std::array kStages{Stage{Urgency::kVerify, true}, Stage{Urgency::kInUse, true},  Stage{Urgency::kCover, true},
                                       Stage{Urgency::kInUse, false}, Stage{Urgency::kRecheck, true}, Stage{Urgency::kSpare, true},
-                                      Stage{Urgency::kCover, false}, Stage{Urgency::kRecheck, false}};
+                                      Stage{Urgency::kCover, false}, Stage{Urgency::kVerify, false}, Stage{Urgency::kRecheck, false},
+                                      Stage{Urgency::kRefresh, true}, Stage{Urgency::kRefresh, false}};
   std::set<AddressPair> at_work;
   std::map<std::string, std::size_t> in_flight;
   for (const auto& [id, request] : requests_) ++in_flight[request.node];
@@ -221,8 +233,42 @@ bool Prober::learn(Request& request, std::uint16_t port, bool all, std::int64_t 
       break;
     }
     taught |= *lesson != Lesson::kNothing;
+    if (*lesson == Lesson::kContradicted) contradicted(request.pair, now_ns);
   }
   return taught;
+}
+
+void Prober::contradicted(const AddressPair& pair, std::int64_t now_ns) {
+  const auto found = pairs_.find(pair);
+  if (found == pairs_.end()) return;
+  Pair& state = found->second;
+  if (state.rechecked_ns != 0 && now_ns - state.rechecked_ns < kLeastRecheckNs) return;
+  state.rechecked_ns = states_[pair].recheck_ns = now_ns;
+  const auto from = routing_->fabric().find_address(pair.source);
+  const auto to = routing_->fabric().find_address(pair.destination);
+  if (!from || !to) return;
+  const PathSet set = routing_->paths(*from, *to, kPathLimit);
+  for (const PathPorts& known : knowledge_->ports_by_path(pair, set.paths)) {
+    state.to_verify.insert(known.ports.begin(), known.ports.end());
+    state.to_verify.insert(known.maybe.begin(), known.maybe.end());
+  }
+  for (auto& [other, its] : pairs_) {
+    if (its.rechecked_ns != 0 && now_ns - its.rechecked_ns < kLeastRecheckNs) continue;
+    its.to_refresh.insert(its.target.ports_in_use.begin(), its.target.ports_in_use.end());
+    its.quiet = false;
+  }
+}
+
+void Prober::plan_refresh(std::int64_t now_ns) {
+  constexpr std::int64_t kLookNs = 1000 * kNsPerMs;
+  if (now_ns - refresh_planned_ns_ < kLookNs) return;
+  refresh_planned_ns_ = now_ns;
+  for (auto& [pair, state] : pairs_) {
+    if (now_ns - state.refreshed_ns < kRefreshNs) continue;
+    state.refreshed_ns = now_ns;
+    state.to_refresh = state.target.ports_in_use;
+    state.quiet = false;
+  }
 }
 
 Result<bool> Prober::take_result(const std::string& node, const v1::ProbeResult& result, std::int64_t now_ns) {
@@ -275,6 +321,7 @@ void Prober::finish(std::uint64_t id, Request& request, std::int64_t now_ns) {
     pair.stale = true;
     pair.quiet = false;
     PairState& shown = states_[request.pair];
+    if (pair.requests == 0 && pair.to_verify.empty()) shown.recheck_ns = 0;
     shown.silent = !request.answered;
     if (request.answered) {
       pair.back_off_ns = 0;

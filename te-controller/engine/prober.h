@@ -49,10 +49,13 @@ struct PairState {
   bool silent = false;            ///< the last batch had no answer at all
   std::string problem;            ///< the agent's, from the last batch; empty: none
   std::size_t unreached_paths = 0;
+  std::int64_t recheck_ns = 0;    ///< an answer contradicted what was known: all of it is checked since; 0: not
 };
 
 /// Learns which ports lead where: first ports in use, then random ones until each equal-cost path has one (two more as
-/// spares), within a budget of answers a switch. Small batches of all pairs take turns. Pure.
+/// spares), within a budget of answers a switch. Small batches of all pairs take turns. Ports in use are looked at again
+/// every kRefreshNs; an answer that contradicts what is known has all of its pair checked, and the ports in use of every
+/// other pair, since a switch that lost a member sends many flows elsewhere. Pure.
 class Prober {
  public:
   struct Counters {
@@ -82,10 +85,12 @@ class Prober {
 
   static constexpr std::size_t kBatchPorts = 8;
   static constexpr std::size_t kSparePorts = 2;
+  static constexpr std::int64_t kRefreshNs = 30'000'000'000;
+  static constexpr std::int64_t kLeastRecheckNs = 10'000'000'000;  ///< between two checks of all of a pair
   static constexpr std::size_t kPathLimit = 256;  ///< of a pair, that are told apart
 
  private:
-  enum class Urgency : std::uint8_t { kVerify, kInUse, kCover, kRecheck, kSpare };
+  enum class Urgency : std::uint8_t { kVerify, kInUse, kCover, kRecheck, kSpare, kRefresh };
   struct Work {
     Urgency urgency = Urgency::kSpare;
     std::vector<std::uint16_t> ports;
@@ -104,7 +109,10 @@ class Prober {
   struct Pair {
     ProbeTarget target;
     std::set<std::uint16_t> to_verify;
+    std::set<std::uint16_t> to_refresh;
     std::set<std::uint16_t> in_flight;
+    std::int64_t refreshed_ns = 0;
+    std::int64_t rechecked_ns = 0;   ///< last time all was checked; 0: never
     std::uint32_t requests = 0;
     std::int64_t not_before_ns = 0;  ///< back-off while nothing answers
     std::int64_t back_off_ns = 0;
@@ -117,6 +125,8 @@ class Prober {
   std::optional<Work> work_for(const AddressPair& pair, Pair& state, Urgency urgency);
   bool start(const AddressPair& pair, Pair& state, const Work& work, std::int64_t now_ns, std::vector<Outgoing>& out);
   bool learn(Request& request, std::uint16_t port, bool all, std::int64_t now_ns);
+  void contradicted(const AddressPair& pair, std::int64_t now_ns);
+  void plan_refresh(std::int64_t now_ns);
   void finish(std::uint64_t id, Request& request, std::int64_t now_ns);
   void expire(std::int64_t now_ns);
   [[nodiscard]] std::vector<SwitchCost> costs_of(const std::vector<HopToLearn>& hops, double probes_each) const;
@@ -129,6 +139,7 @@ class Prober {
   std::map<AddressPair, PairState> states_;
   std::map<std::uint64_t, Request> requests_;
   std::uint64_t next_id_ = 1;
+  std::int64_t refresh_planned_ns_ = 0;
   std::optional<AddressPair> last_served_;  ///< pairs take turns
   Counters counters_;
 };
