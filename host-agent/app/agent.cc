@@ -79,6 +79,7 @@ Agent::Agent(asio::io_context& io, AgentConfig config, std::shared_ptr<asio::ssl
                .session_began = [this](const v1::HelloReply& reply) { session_began(reply); },
                .message = [this](const v1::ControllerMessage& message) { take(message); },
                .session_ended = [this] { prober_.cancel_all(); }}),
+      metrics_server_(io, [this] { return metrics_.text(); }),
       prober_(io, [this](const ProbeReport& report) { uplink_.result(to_message(report)); }),
       kernel_events_(io),
       event_pause_(io),
@@ -99,7 +100,7 @@ Result<void> Agent::open_parts() {
   } else {
     host_->sources().set("probe", v1::Source::OFF, opened.error().message);
   }
-  return config_.metrics ? metrics_.listen(*config_.metrics) : Result<void>();
+  return config_.metrics ? metrics_server_.listen(*config_.metrics) : Result<void>();
 }
 
 void Agent::start() {
@@ -119,6 +120,7 @@ void Agent::stop() {
   stopped_ = true;
   uplink_.stop();
   prober_.stop();
+  metrics_server_.stop();
   kernel_events_.close();
   event_pause_.cancel();
   reading_timer_.cancel();

@@ -12,6 +12,7 @@
 #include "host-agent/app/host.h"
 #include "host-agent/core/agent_config.h"
 #include "host-agent/io/metrics.h"
+#include "host-agent/io/metrics_server.h"
 #include "host-agent/io/prober.h"
 #include "host-agent/io/uplink.h"
 
@@ -54,6 +55,7 @@ class Agent {
   std::unique_ptr<Host> host_;
   Metrics metrics_;
   Uplink uplink_;
+  MetricsServer metrics_server_;
   Prober prober_;
   boost::asio::posix::stream_descriptor kernel_events_;
   boost::asio::steady_timer event_pause_;

@@ -3,9 +3,9 @@
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
+#include <prometheus/text_serializer.h>
 
 #include <array>
-#include <exception>
 
 namespace te::agent {
 namespace {
@@ -56,22 +56,12 @@ constexpr std::array kGauges = {
 
 }  // namespace
 
-Metrics::Metrics() : registry_(std::make_shared<prometheus::Registry>()) {
+Metrics::Metrics() {
   for (const CounterRow& row : kCounters) {
-    counters_.push_back(&prometheus::BuildCounter().Name(row.name).Help(row.help).Register(*registry_).Add({}));
+    counters_.push_back(&prometheus::BuildCounter().Name(row.name).Help(row.help).Register(registry_).Add({}));
   }
   for (const GaugeRow& row : kGauges) {
-    gauges_.push_back(&prometheus::BuildGauge().Name(row.name).Help(row.help).Register(*registry_).Add({}));
-  }
-}
-
-Result<void> Metrics::listen(const Endpoint& endpoint) {
-  try {
-    exposer_ = std::make_unique<prometheus::Exposer>(to_string(endpoint), 1);
-    exposer_->RegisterCollectable(registry_);
-    return {};
-  } catch (const std::exception& problem) {
-    return Error{"serve metrics on " + to_string(endpoint) + ": " + problem.what()};
+    gauges_.push_back(&prometheus::BuildGauge().Name(row.name).Help(row.help).Register(registry_).Add({}));
   }
 }
 
@@ -82,5 +72,7 @@ void Metrics::update(const AgentFigures& figures) {
   }
   for (std::size_t i = 0; i < kGauges.size(); ++i) gauges_[i]->Set(figures.*kGauges[i].figure);
 }
+
+std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
 
 }  // namespace te::agent

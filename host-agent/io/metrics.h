@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <prometheus/exposer.h>
 #include <prometheus/registry.h>
 
 #include <cstdint>
-#include <memory>
-#include <optional>
-
-#include "common/base/result.h"
-#include "host-agent/core/agent_config.h"
+#include <string>
+#include <vector>
 
 namespace te::agent {
 
@@ -35,20 +31,17 @@ struct AgentFigures {
   double connected = 0;
 };
 
-/// The agent's /metrics. The list of names and meanings is in metrics.cc. Scrapes run on threads of their own and see
-/// the figures that update() gave last.
+/// The agent's figures in Prometheus' text format. The list of names and meanings is in metrics.cc.
 class Metrics {
  public:
   Metrics();
-  /// Serves /metrics by HTTP; an Error says why the address cannot be used.
-  Result<void> listen(const Endpoint& endpoint);
   void update(const AgentFigures& figures);
+  [[nodiscard]] std::string text() const;
 
  private:
-  std::shared_ptr<prometheus::Registry> registry_;
+  prometheus::Registry registry_;
   std::vector<prometheus::Counter*> counters_;
   std::vector<prometheus::Gauge*> gauges_;
-  std::unique_ptr<prometheus::Exposer> exposer_;
 };
 
 }  // namespace te::agent
