@@ -268,7 +268,7 @@ def interrupted(*_):
 
 
 def main():
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
     options = parse_arguments()
     if os.geteuid() != 0:
