@@ -17,6 +17,7 @@
 #include "common/os/unique_fd.h"
 #include "host-agent/io/bpf_messages.h"
 #include "host-agent/io/bpf_objects.h"
+#include "host-agent/io/bpf_tc_filters.h"
 
 namespace te::agent {
 namespace {
@@ -29,6 +30,7 @@ constexpr auto kTcxEgress = static_cast<bpf_attach_type>(47);
 constexpr std::uint32_t kLinkTypeTcx = 11;
 
 constexpr std::string_view kLinkPrefix = "tcx_";
+constexpr std::string_view kQdiscPrefix = "clsact_";
 constexpr std::uint32_t kTcHandle = 0x7e;
 constexpr std::uint32_t kTcPriority = 1;  // the sooner, the less is hidden by filters that end the chain
 
@@ -81,6 +83,42 @@ bpf_tc_opts our_filter() {
   return out;
 }
 
+/// The whole qdisc rather than one of its hooks.
+bpf_tc_hook clsact_of(const BpfHook& hook) {
+  bpf_tc_hook out = tc_hook(hook);
+  out.attach_point = static_cast<bpf_tc_attach_point>(BPF_TC_INGRESS | BPF_TC_EGRESS);
+  return out;
+}
+
+std::string qdisc_note(const std::string& pin_directory, const BpfHook& hook) {
+  return pin_directory + "/" + std::string(kQdiscPrefix) + std::to_string(hook.ifindex);
+}
+
+/// A pin of any object will do as a note that outlives the agent.
+Result<void> note_made_qdisc(const std::string& pin_directory, const BpfHook& hook, int program_fd) {
+  const std::string note = qdisc_note(pin_directory, hook);
+  if (bpf_obj_pin(program_fd, note.c_str()) != 0 && errno != EEXIST) return errno_error("pin " + note);
+  return {};
+}
+
+Result<void> remove_made_qdisc(const std::string& pin_directory, const BpfHook& hook) {
+  const std::string note = qdisc_note(pin_directory, hook);
+  std::error_code error;
+  if (!fs::exists(note, error)) return {};
+  const auto used = has_tc_filters(hook.ifindex);
+  if (!used) return used.error();
+  if (*used) return {};
+  bpf_tc_hook qdisc = clsact_of(hook);
+  const BpfMessages messages;
+  if (const int destroyed = bpf_tc_hook_destroy(&qdisc);
+      destroyed != 0 && destroyed != -ENOENT && destroyed != -EINVAL) {
+    return messages.error("remove the clsact qdisc of " + describe(hook), -destroyed);
+  }
+  fs::remove(note, error);
+  if (error) return errno_error("remove " + note, error.value());
+  return {};
+}
+
 /// The program of our filter; 0: there is no such filter, or no clsact qdisc.
 std::uint32_t filter_program_id(const bpf_tc_hook& hook) {
   bpf_tc_opts filter = our_filter();
@@ -116,16 +154,20 @@ Result<void> detach_tcx(const std::string& pin_directory, const BpfHook& hook) {
   return remove_link(link_path(pin_directory, hook));
 }
 
-Result<void> detach_every_tcx(const std::string& pin_directory) {
+Result<void> release_attachment_pins(const std::string& pin_directory) {
   std::error_code error;
-  std::vector<std::string> links;
-  for (const auto& entry : fs::directory_iterator(pin_directory, error)) {
-    if (entry.path().filename().string().starts_with(kLinkPrefix)) links.push_back(entry.path());
-  }
+  std::vector<fs::path> pins;
+  for (const auto& entry : fs::directory_iterator(pin_directory, error)) pins.push_back(entry.path());
   if (error && error != std::errc::no_such_file_or_directory)
     return errno_error("list " + pin_directory, error.value());
-  for (const auto& path : links) {
-    if (auto removed = remove_link(path); !removed) return removed;
+  for (const auto& path : pins) {
+    const std::string name = path.filename();
+    if (name.starts_with(kLinkPrefix)) {
+      if (auto removed = remove_link(path); !removed) return removed;
+    }
+    if (name.starts_with(kQdiscPrefix) && !fs::remove(path, error) && error) {
+      return errno_error("remove " + path.string(), error.value());
+    }
   }
   return {};
 }
@@ -143,12 +185,13 @@ Result<void> require_tcx() {
   return messages.error("ask the kernel for TCX", errno);
 }
 
-Result<void> attach_clsact(const BpfHook& hook, int program_fd) {
+Result<void> attach_clsact(const std::string& pin_directory, const BpfHook& hook, int program_fd) {
   const BpfMessages messages;
-  bpf_tc_hook both = tc_hook(hook);
-  both.attach_point = static_cast<bpf_tc_attach_point>(BPF_TC_INGRESS | BPF_TC_EGRESS);
-  if (const int made = bpf_tc_hook_create(&both); made != 0 && made != -EEXIST) {
-    return messages.error("add a clsact qdisc for " + describe(hook), -made);
+  bpf_tc_hook qdisc = clsact_of(hook);
+  const int made = bpf_tc_hook_create(&qdisc);
+  if (made != 0 && made != -EEXIST) return messages.error("add a clsact qdisc for " + describe(hook), -made);
+  if (made == 0) {
+    if (auto noted = note_made_qdisc(pin_directory, hook, program_fd); !noted) return noted;
   }
   const bpf_tc_hook point = tc_hook(hook);
   const auto id = program_id(program_fd);
@@ -157,7 +200,7 @@ Result<void> attach_clsact(const BpfHook& hook, int program_fd) {
   if (present == *id) return {};
   if (present != 0 && !is_named_like_ours(present)) {
     return Error{"attach by clsact to " + describe(hook) +
-                 ": priority 1 handle 0x7e has a foreign program; move it away"};
+                 ": a foreign program has priority 1 handle 0x7e; move it away"};
   }
   bpf_tc_opts filter = our_filter();
   filter.prog_fd = program_fd;
@@ -168,16 +211,18 @@ Result<void> attach_clsact(const BpfHook& hook, int program_fd) {
   return {};
 }
 
-Result<void> detach_clsact(const BpfHook& hook, std::span<const std::uint32_t> program_ids) {
+Result<void> detach_clsact(const std::string& pin_directory, const BpfHook& hook,
+                           std::span<const std::uint32_t> program_ids) {
   const BpfMessages messages;
   const bpf_tc_hook point = tc_hook(hook);
   const std::uint32_t present = filter_program_id(point);
-  if (present == 0 || std::find(program_ids.begin(), program_ids.end(), present) == program_ids.end()) return {};
-  const bpf_tc_opts filter = our_filter();
-  if (const int detached = bpf_tc_detach(&point, &filter); detached != 0 && detached != -ENOENT) {
-    return messages.error("detach by clsact from " + describe(hook), -detached);
+  if (std::find(program_ids.begin(), program_ids.end(), present) != program_ids.end()) {
+    const bpf_tc_opts filter = our_filter();
+    if (const int detached = bpf_tc_detach(&point, &filter); detached != 0 && detached != -ENOENT) {
+      return messages.error("detach by clsact from " + describe(hook), -detached);
+    }
   }
-  return {};
+  return remove_made_qdisc(pin_directory, hook);
 }
 
 }  // namespace te::agent

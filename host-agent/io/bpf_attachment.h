@@ -20,15 +20,17 @@ struct BpfHook {
 /// is attached already is fine; detaching what is not, too.
 Result<void> attach_tcx(const std::string& pin_directory, const BpfHook& hook, int program_fd);
 Result<void> detach_tcx(const std::string& pin_directory, const BpfHook& hook);
-/// All TCX links pinned in `pin_directory`.
-Result<void> detach_every_tcx(const std::string& pin_directory);
+/// Detaches all TCX links pinned in `pin_directory`, those of other ABI versions too, and forgets which qdiscs we made.
+Result<void> release_attachment_pins(const std::string& pin_directory);
 /// Whether the kernel takes TCX, without attaching anything.
 Result<void> require_tcx();
 
-/// A filter of the clsact qdisc, under a handle and priority of our own. The qdisc is made if missing and never
-/// removed: others may have come to use it.
-Result<void> attach_clsact(const BpfHook& hook, int program_fd);
-/// Only when the filter's program is one of `program_ids`.
-Result<void> detach_clsact(const BpfHook& hook, std::span<const std::uint32_t> program_ids);
+/// A filter of the clsact qdisc, under a handle and priority of our own. The qdisc is made if missing, which a pin in
+/// `pin_directory` remembers.
+Result<void> attach_clsact(const std::string& pin_directory, const BpfHook& hook, int program_fd);
+/// Only when the filter's program is one of `program_ids`. The qdisc goes too if we made it and no filter is left in
+/// it.
+Result<void> detach_clsact(const std::string& pin_directory, const BpfHook& hook,
+                           std::span<const std::uint32_t> program_ids);
 
 }  // namespace te::agent

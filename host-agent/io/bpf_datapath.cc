@@ -163,10 +163,11 @@ struct BpfDatapath::State {
     for (const FlowDirection direction : kDirections) {
       const BpfHook hook{ifindex, direction};
       // Twice on one hook would count each packet twice.
-      auto other = mode == AttachMode::kTcx ? detach_clsact(hook, program_ids()) : detach_tcx(pin_directory, hook);
+      auto other = mode == AttachMode::kTcx ? detach_clsact(pin_directory, hook, program_ids())
+                                            : detach_tcx(pin_directory, hook);
       if (!other) return other;
       auto attached = mode == AttachMode::kTcx ? attach_tcx(pin_directory, hook, program_of(direction))
-                                               : attach_clsact(hook, program_of(direction));
+                                               : attach_clsact(pin_directory, hook, program_of(direction));
       if (!attached) return attached;
     }
     return {};
@@ -206,7 +207,7 @@ Result<void> BpfDatapath::detach(const std::string& interface) {
   for (const FlowDirection direction : kDirections) {
     const BpfHook hook{*ifindex, direction};
     if (auto detached = detach_tcx(state_->pin_directory, hook); !detached) return detached;
-    if (auto detached = detach_clsact(hook, state_->program_ids()); !detached) return detached;
+    if (auto detached = detach_clsact(state_->pin_directory, hook, state_->program_ids()); !detached) return detached;
   }
   return {};
 }
@@ -263,10 +264,11 @@ Result<void> BpfDatapath::cleanup(const BpfDatapathOptions& options) {
   if (!names) return errno_error("list the interfaces of this network namespace");
   for (const struct if_nameindex* entry = names.get(); entry->if_index != 0; ++entry) {
     for (const FlowDirection direction : kDirections) {
-      if (auto detached = detach_clsact({entry->if_index, direction}, ids); !detached) return detached;
+      if (auto detached = detach_clsact(options.pin_directory, {entry->if_index, direction}, ids); !detached)
+        return detached;
     }
   }
-  if (auto detached = detach_every_tcx(options.pin_directory); !detached) return detached;
+  if (auto detached = release_attachment_pins(options.pin_directory); !detached) return detached;
   return remove_pins(options.pin_directory);
 }
 

@@ -4,7 +4,9 @@
 #include <bpf/libbpf.h>
 #include <gmock/gmock-matchers.h>
 
+#include <array>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "bpf/te_abi.h"
@@ -203,6 +205,22 @@ TEST_P(Attach, CleanupLeavesNothingOfOursAndAllOfOthers) {
   EXPECT_TRUE(BpfDatapath::cleanup({.pin_directory = pin_directory()})) << "twice";
 }
 
+TEST_P(Attach, CleanupRemovesTheQdiscThatItMade) {
+  const std::string shows_clsact = std::string("tc qdisc show dev ") + VethPair::kNear + " | grep -q clsact";
+  attach(VethPair::kNear);
+  EXPECT_EQ(succeeds(shows_clsact), GetParam() == AttachMode::kClsact);
+  ASSERT_TRUE(BpfDatapath::cleanup({.pin_directory = pin_directory()}));
+  EXPECT_FALSE(succeeds(shows_clsact));
+}
+
+TEST_P(Attach, CleanupLeavesTheQdiscOfSomebodyElse) {
+  const std::string shows_clsact = std::string("tc qdisc show dev ") + VethPair::kNear + " | grep -q clsact";
+  ASSERT_TRUE(succeeds(std::string("tc qdisc add dev ") + VethPair::kNear + " clsact"));
+  attach(VethPair::kNear);
+  ASSERT_TRUE(BpfDatapath::cleanup({.pin_directory = pin_directory()}));
+  EXPECT_TRUE(succeeds(shows_clsact));
+}
+
 TEST_P(Attach, TakesAPagedFrameWholeOrNotAtAll) {
   attach(VethPair::kNear);
   ASSERT_TRUE(datapath().set_steering(sent_key(), kPort));
@@ -237,12 +255,41 @@ TEST_P(Attach, SendsAPacketTooLongToRepairUntouched) {
 
 class Open : public BpfFixture {};
 
+/// What the kernel says a map takes ("memlock" of its descriptor); 0 when it does not say.
+std::uint64_t locked_bytes_of(int map_fd) {
+  std::ifstream text("/proc/self/fdinfo/" + std::to_string(map_fd));
+  for (std::string word; text >> word;) {
+    if (std::uint64_t bytes = 0; word == "memlock:" && text >> bytes) return bytes;
+  }
+  return 0;
+}
+
 TEST_F(Open, KeepsHostsApart) {
   auto other = BpfDatapath::open({.pin_directory = pin_directory() + "2"});
   ASSERT_TRUE(other) << other.error().message;
   send(plain_packet(false));
   EXPECT_EQ(flows().size(), 1U);
   EXPECT_TRUE(other->read_flows().value().empty());
+}
+
+TEST_F(Open, TakesAtMost32MegabytesOfKernelMemory) {
+  constexpr std::uint64_t kLimitBytes = 32ULL << 20;
+  const UniqueFd program(bpf_obj_get((pin_directory() + "/program_egress").c_str()));
+  std::array<std::uint32_t, 16> map_ids{};
+  bpf_prog_info info{};
+  info.nr_map_ids = map_ids.size();
+  info.map_ids = reinterpret_cast<std::uintptr_t>(map_ids.data());
+  std::uint32_t size = sizeof info;
+  ASSERT_EQ(bpf_obj_get_info_by_fd(program.get(), &info, &size), 0);
+  ASSERT_GE(info.nr_map_ids, 5U);
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < info.nr_map_ids; ++i) {
+    const UniqueFd map(bpf_map_get_fd_by_id(map_ids[i]));
+    const std::uint64_t map_bytes = locked_bytes_of(map.get());
+    EXPECT_GT(map_bytes, 0U);
+    sum += map_bytes;
+  }
+  EXPECT_LT(sum, kLimitBytes);  // preallocated: the same with 16,384 flows of each family
 }
 
 TEST_F(Open, SaysThatThereIsNoBpffs) {
