@@ -18,6 +18,7 @@ enum { kTeMaxDirectOffset = 1 << 14 }; /* beyond every row of the ICRC table; th
 /* Four bytes at `offset`, as they lie: without a call where the frame is linear. */
 static __always_inline int te_read_u32(struct __sk_buff *skb, __u32 offset, __u32 *value) {
   void *data = (void *)(long)skb->data;
+  barrier_var(offset); /* or the compiler bounds what it was computed from, which Linux 6.1 cannot follow */
   if (offset < kTeMaxDirectOffset && data + offset + sizeof *value <= (void *)(long)skb->data_end) {
     *value = *(__u32 *)(data + offset);
     return 1;

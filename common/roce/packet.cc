@@ -268,8 +268,8 @@ std::size_t size_of(const Packet& packet) {
 }
 
 std::vector<std::uint8_t> build(const Packet& packet) {
-  TE_CHECK(packet.source.is_set() && packet.source.family() == packet.destination.family(),
-           "build: both addresses must be set and of one family");
+  TE_CHECK(packet.source.is_set(), "build: addresses are not set");
+  TE_CHECK(packet.source.family() == packet.destination.family(), "build: addresses of two families");
   const std::size_t total_bytes = size_of(packet);
   TE_CHECK(total_bytes <= 0xFFFF, "build: packet exceeds an IP packet");
   Writer out(total_bytes);

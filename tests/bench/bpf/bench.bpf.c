@@ -16,6 +16,7 @@ enum { kNext = -1, kPsnOffset = sizeof(struct udphdr) + 8, kMaxOffset = 4096 };
 /* A pointer to `bytes` at `offset` of the frame, or NULL. */
 static __always_inline void *at(struct __sk_buff *skb, __u32 offset, __u32 bytes) {
   void *data = (void *)(long)skb->data;
+  barrier_var(offset);
   if (offset > kMaxOffset || data + offset + bytes > (void *)(long)skb->data_end) return NULL;
   return data + offset;
 }
