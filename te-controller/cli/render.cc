@@ -106,7 +106,7 @@ Table option_table(const google::protobuf::RepeatedPtrField<v1::PathView>& paths
 }
 
 Table move_table(const google::protobuf::RepeatedPtrField<v1::MoveView>& moves) {
-  Table table({">NO", "TIME", "FLOW", ">FROM", ">TO", "FROM PATH", "TO PATH", ">GAIN", "STATE", "REASON / OUTCOME"});
+  Table table({">NO", "TIME", "FLOW", ">FROM", ">TO", "FROM PATH", "TO PATH", ">GAIN", "STATE"});
   for (const v1::MoveView& move : moves) {
     table.add({{move.number() > 0 ? std::to_string(move.number()) : "-"},
                {move.wall_s() > 0 ? local_time(move.wall_s()) : "-"},
@@ -116,8 +116,10 @@ Table move_table(const google::protobuf::RepeatedPtrField<v1::MoveView>& moves) 
                {move.from_path()},
                {move.to_path()},
                {format_rate_bps(move.predicted_gain_bps())},
-               {move.state(), tone_of_move(move.state())},
-               {move.outcome().empty() ? move.reason() : move.reason() + "; " + move.outcome()}});
+               {move.state(), tone_of_move(move.state())}});
+    table.note("why: " + move.reason());
+    if (!move.outcome().empty()) table.note("seen: " + move.outcome());
+    if (move.outcome().empty() && !move.refuted_by().empty()) table.note("wrong if: " + move.refuted_by());
   }
   return table;
 }

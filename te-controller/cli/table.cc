@@ -9,6 +9,7 @@ namespace te {
 namespace {
 
 constexpr std::string_view kGap = "  ";
+constexpr const char* kNoteIndent = "      ";
 
 std::string_view code_of(Tone tone) {
   switch (tone) {
@@ -56,6 +57,12 @@ Table::Table(std::vector<std::string> headings) : headings_(std::move(headings))
 void Table::add(std::vector<Cell> row) {
   TE_CHECK(row.size() == headings_.size(), "a table's row has as many cells as there are headings");
   rows_.push_back(std::move(row));
+  notes_.emplace_back();
+}
+
+void Table::note(std::string text) {
+  TE_CHECK(!notes_.empty(), "a note stands under a row");
+  notes_.back().push_back(std::move(text));
 }
 
 std::string Table::text(bool colour) const {
@@ -70,7 +77,10 @@ std::string Table::text(bool colour) const {
   }
   std::string text;
   append_line(text, heading, widths, right_aligned_, colour);
-  for (const auto& row : rows_) append_line(text, row, widths, right_aligned_, colour);
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    append_line(text, rows_[i], widths, right_aligned_, colour);
+    for (const std::string& note : notes_[i]) text += kNoteIndent + in_tone(note, Tone::kFaint, colour) + "\n";
+  }
   return text;
 }
 

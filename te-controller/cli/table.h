@@ -24,6 +24,8 @@ class Table {
   explicit Table(std::vector<std::string> headings);
   /// As many cells as there are headings.
   void add(std::vector<Cell> row);
+  /// A faint line under the last row, indented.
+  void note(std::string text);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   /// Lines without trailing blanks, each ended by a newline.
   [[nodiscard]] std::string text(bool colour) const;
@@ -32,6 +34,7 @@ class Table {
   std::vector<std::string> headings_;
   std::vector<bool> right_aligned_;
   std::vector<std::vector<Cell>> rows_;
+  std::vector<std::vector<std::string>> notes_;  ///< by row
 };
 
 }  // namespace te

@@ -266,18 +266,21 @@ bool Engine::steered(const Flow& flow) const {
 void Engine::pause(std::int64_t now_ns) {
   if (mode_ != Mode::kPaused) resume_mode_ = mode_;
   mover_.supersede_all("paused by the operator");
+  std::vector<const Flow*> released;
   for (const auto& [id, flow] : fleet_.flows()) {
-    if (!steered(flow)) continue;
-    v1::MoveView record;
-    record.set_flow_id(id.short_id());
-    record.set_flow(label_of(*fabric_, id));
-    record.set_from_port(flow.wire_port());
-    record.set_to_port(flow.source_port());
-    record.set_reason("paused by the operator: all steering is taken back");
-    record.set_wall_s(wall_s(now_ns));
-    mover_.note_release(flow, std::move(record), now_ns);
+    if (steered(flow)) released.push_back(&flow);
   }
   steering_.clear_all();
+  for (const Flow* flow : released) {
+    v1::MoveView record;
+    record.set_flow_id(flow->id.short_id());
+    record.set_flow(label_of(*fabric_, flow->id));
+    record.set_from_port(flow->wire_port());
+    record.set_to_port(flow->source_port());
+    record.set_reason("paused by the operator: all steering is taken back");
+    record.set_wall_s(wall_s(now_ns));
+    mover_.follow_release(*flow, std::move(record), now_ns);
+  }
   set_mode(Mode::kPaused);
 }
 

@@ -141,10 +141,34 @@ bool Mover::start(const MoveOrder& order, std::int64_t now_ns) {
   return true;
 }
 
-void Mover::note_release(const Flow& flow, v1::MoveView record, std::int64_t now_ns) {
+void Mover::follow_release(const Flow& flow, v1::MoveView record, std::int64_t now_ns) {
+  if (!flow.egress) return;
   const int number = parts_.ledger->add(std::move(record));
-  parts_.ledger->apply(number, MoveEvent::kSupersede, "steering of this flow was let go");
-  if (flow.source_port() != 0) expect(flow.id, flow.source_port(), now_ns);
+  parts_.ledger->apply(number, MoveEvent::kSend, "");
+  releases_[flow.id] = {.number = number,
+                        .node = flow.egress->node,
+                        .revision = parts_.steering->revision(flow.egress->node),
+                        .port = flow.source_port(),
+                        .sent_ns = now_ns};
+  expect(flow.id, flow.source_port(), now_ns);
+}
+
+void Mover::observe_releases(std::int64_t now_ns) {
+  for (auto release = releases_.begin(); release != releases_.end();) {
+    const auto& [id, state] = *release;
+    const Flow* flow = parts_.fleet->find(id);
+    if (flow == nullptr) {
+      parts_.ledger->apply(state.number, MoveEvent::kSupersede, "the flow ended");
+    } else if (state.programmed && flow->wire_port() == state.port) {
+      parts_.ledger->apply(state.number, MoveEvent::kVerify, "its own port is on the wire again");
+    } else if (now_ns - state.sent_ns > kJudgeLimitNs) {
+      parts_.ledger->apply(state.number, MoveEvent::kFail, state.programmed ? "its own port was not seen within 30 s" : "the agent did not report it within 30 s");
+    } else {
+      ++release;
+      continue;
+    }
+    release = releases_.erase(release);
+  }
 }
 
 Result<void> Mover::take_report(const std::string& node, const v1::SteeringReport& report, std::int64_t now_ns) {
@@ -153,6 +177,11 @@ Result<void> Mover::take_report(const std::string& node, const v1::SteeringRepor
     auto parsed = parse_steering_entry(entry);
     if (!parsed) return std::move(parsed).error();
     programmed.insert(*parsed);
+  }
+  for (auto& [id, release] : releases_) {
+    if (release.node != node || release.programmed || report.revision() < release.revision) continue;
+    release.programmed = true;
+    parts_.ledger->apply(release.number, MoveEvent::kProgram, "");
   }
   std::map<SteeringKey, std::string> failures;
   for (const v1::SteeringFailure& failure : report.failures()) {
@@ -226,6 +255,7 @@ void Mover::look_at_path(Move& move, std::int64_t /*now_ns*/) const {
 
 void Mover::observe(std::int64_t now_ns) {
   std::erase_if(expected_, [&](const auto& entry) { return now_ns >= entry.second.until_ns; });
+  observe_releases(now_ns);
   if (moves_.empty()) return;
   for (auto& [id, move] : moves_) {
     look_at_wire(move, now_ns);

@@ -53,8 +53,9 @@ class Mover {
   [[nodiscard]] bool may_start(std::int64_t now_ns) const;
   /// True when it was started: the sender has an agent and the flow is not being moved already.
   bool start(const MoveOrder& order, std::int64_t now_ns);
-  /// Takes steering of the flow back without judging it: a pause.
-  void note_release(const Flow& flow, v1::MoveView record, std::int64_t now_ns);
+  /// Notes that steering of the flow was taken back (a pause), and follows until its own port is on the wire again. Call
+  /// once the desired set is without it.
+  void follow_release(const Flow& flow, v1::MoveView record, std::int64_t now_ns);
 
   /// An Error: malformed.
   Result<void> take_report(const std::string& node, const v1::SteeringReport& report, std::int64_t now_ns);
@@ -86,6 +87,14 @@ class Mover {
     std::int64_t seen_ns = 0;
     std::optional<bool> path_as_planned;
   };
+  struct Release {
+    int number = 0;
+    std::string node;
+    std::uint64_t revision = 0;
+    std::uint16_t port = 0;
+    std::int64_t sent_ns = 0;
+    bool programmed = false;
+  };
   struct Before {
     double rate_bps = 0;
     std::vector<LinkId> links;
@@ -95,6 +104,7 @@ class Mover {
     std::int64_t until_ns = 0;
   };
 
+  void observe_releases(std::int64_t now_ns);
   void open_group(std::int64_t now_ns);
   void look_at_wire(Move& move, std::int64_t now_ns);
   void look_at_path(Move& move, std::int64_t now_ns) const;
@@ -112,6 +122,7 @@ class Mover {
   traffic::CoolDown cool_down_;
   std::int64_t interval_ns_;
   std::map<FlowId, Move> moves_;
+  std::map<FlowId, Release> releases_;
   std::map<FlowId, Expectation> expected_;
   std::map<FlowId, Before> before_;  ///< of all elastic flows, when the group began
   std::int64_t group_ns_ = 0;

@@ -138,6 +138,7 @@ TEST(Pause, TakesAllSteeringBackAndResumeSteersAgain) {
   EXPECT_EQ(simulation.steered_flows(), 0U);
   const int moves = simulation.engine().ledger().total();
   simulation.run_for(10 * kSecond);
+  for (const auto& [number, move] : simulation.engine().ledger().moves()) EXPECT_EQ(move.state(), "verified") << move.outcome();
   EXPECT_EQ(simulation.steered_flows(), 0U);
   EXPECT_EQ(simulation.engine().ledger().total(), moves);
   EXPECT_FALSE(simulation.engine().set_acting(true, simulation.now()).ok());
