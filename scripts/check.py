@@ -153,6 +153,7 @@ def check_bench(factor: float) -> Counts:
 
 STEPS = {
     "format": lambda options: check_format(),
+    "docs": lambda options: single("docs", ["scripts/metrics_doc.py", "--check"], 60),
     "dev": lambda options: ctest("dev"),
     "fabric": lambda options: counted("fabric", ["tests/fabric/run", "out/build/dev"], 1500),
     "asan-ubsan": lambda options: ctest("asan-ubsan"),
