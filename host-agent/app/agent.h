@@ -63,6 +63,7 @@ class Agent {
   std::uint64_t instance_;
   std::int64_t interval_ns_;
   std::int64_t last_reading_ns_ = 0;
+  std::int64_t reading_cost_ns_ = 0;
   std::int64_t early_reading_ns_ = std::numeric_limits<std::int64_t>::max();
   bool owes_all_flows_ = false;  // the controller has no complete list of this session yet
   std::uint64_t steering_reported_ = std::numeric_limits<std::uint64_t>::max();

@@ -15,6 +15,8 @@ namespace {
 
 // Between two visits of the one who takes them; more than a ring buffer of port changes.
 constexpr std::size_t kMaxEvents = 4096;
+constexpr std::int64_t kSettlingNs = 1'000'000'000;
+constexpr std::int64_t kAttachAgainNs = 10'000'000'000;
 
 AttachMode attach_mode(AttachWish wish) {
   switch (wish) {
@@ -42,8 +44,7 @@ Result<std::unique_ptr<Host>> Host::open(const AgentConfig& config) {
   auto datapath = BpfDatapath::open({pin_directory(config)});
   if (!datapath) return std::move(datapath).error();
   std::unique_ptr<Host> host(new Host(config, *std::move(datapath)));
-  host->check_ports();
-  host->attach_all();
+  host->check_ports(monotonic_ns());
   return host;
 }
 
@@ -76,22 +77,23 @@ void Host::attach_all() {
   }
 }
 
-void Host::check_ports() {
+void Host::check_ports(std::int64_t now_ns) {
   auto ports = read_nic_ports(config_.interfaces);
   if (!ports) {
     spdlog::warn("{}", ports.error().message);
     return;
   }
-  if (*ports == ports_) return;
   const std::vector<NicPort> before = std::exchange(ports_, *std::move(ports));
-  bool appeared = false;
+  bool appeared = before.empty();
   for (std::size_t i = 0; i < before.size(); ++i) {
-    appeared |= ports_[i].ifindex != 0 && ports_[i].ifindex != before[i].ifindex;
+    appeared |= ports_[i].ifindex != before[i].ifindex;
     if (ports_[i].up == before[i].up) continue;
     add_event(ports_[i].up ? "link_up" : "link_down").set_text(ports_[i].interface);
     spdlog::info("{} is {}", ports_[i].interface, ports_[i].up ? "up" : "down");
   }
-  if (appeared) attach_all();
+  if (!appeared && now_ns - attached_ns_ < kAttachAgainNs) return;
+  attached_ns_ = now_ns;
+  attach_all();
 }
 
 void Host::read(FlowTable::Window window, std::int64_t now_ns) {
@@ -136,16 +138,25 @@ void Host::pair() {
 
 bool Host::apply_steering(std::int64_t now_ns) {
   const std::vector<Steering> actions = steering_.due(now_ns);
+  if (actions.empty()) return false;
+  steered_ns_ = now_ns;
+  std::size_t failed = 0;
+  std::string reason;
   for (const Steering& action : actions) {
     const auto outcome = datapath_.set_steering(action.key, action.port);
     steering_.done(action, outcome, now_ns);
     ++(outcome ? counts_.steering_actions : counts_.steering_failures);
-    if (!outcome) spdlog::warn("{}; tried again later", outcome.error().message);
+    if (!outcome && ++failed == 1) reason = outcome.error().message;
   }
-  return !actions.empty();
+  if (failed != 0) {
+    spdlog::warn("{} of {} steering entries could not be changed, tried again later: {}", failed, actions.size(),
+                 reason);
+  }
+  return true;
 }
 
-bool Host::is_settling() const {
+bool Host::is_settling(std::int64_t now_ns) const {
+  if (now_ns - steered_ns_ >= kSettlingNs) return false;
   const auto programmed = steering_.programmed();
   return std::any_of(programmed.begin(), programmed.end(), [&](const Steering& steering) {
     const FlowRecord* flow = flows_.find(steering.key);

@@ -35,12 +35,14 @@ class Host {
 
   /// Reads all flows; a closed window also looks after the QP source and idle flows.
   void read(FlowTable::Window window, std::int64_t now_ns);
-  /// Looks after interfaces: attaches to new ones, tells which links went up or down.
-  void check_ports();
+  /// Looks after interfaces: tells which links went up or down; attaches to new ones, and every 10 s to all again,
+  /// should somebody have taken our programs away.
+  void check_ports(std::int64_t now_ns);
   /// Sets and clears what the controller's wish asks for; true when anything was tried.
   bool apply_steering(std::int64_t now_ns);
-  /// Whether a steered flow still sends by another port: its next packets will show.
-  [[nodiscard]] bool is_settling() const;
+  /// Whether a flow that was steered less than a second ago has not sent by its new port yet: its next packets will
+  /// show.
+  [[nodiscard]] bool is_settling(std::int64_t now_ns) const;
   /// Takes the kernel's waiting events; true when one asks for an early reading.
   bool drain_events();
 
@@ -77,6 +79,8 @@ class Host {
   std::vector<NicPort> ports_;
   BpfDatapath::Losses losses_;
   Counts counts_;
+  std::int64_t steered_ns_ = 0;
+  std::int64_t attached_ns_ = 0;
   std::vector<v1::AgentEvent> events_;
 };
 

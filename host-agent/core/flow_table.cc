@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 namespace te::agent {
 namespace {
@@ -80,7 +79,7 @@ void FlowTable::close_window(std::int64_t now_ns) {
 void FlowTable::end_missing() {
   for (auto it = flows_.begin(); it != flows_.end();) {
     if (it->second.reading + 2 <= reading_) {
-      retire(std::move(it->second.record));
+      retire(it->second.record);
       it = flows_.erase(it);
     } else {
       ++it;
@@ -88,8 +87,9 @@ void FlowTable::end_missing() {
   }
 }
 
-void FlowTable::retire(FlowRecord record) {
+void FlowTable::retire(const FlowRecord& last) {
   ++generation_;
+  FlowRecord record = last;
   record.ended = true;
   record.rate_bps = 0;
   record.payload_bps = 0;
@@ -97,7 +97,7 @@ void FlowTable::retire(FlowRecord record) {
     ++left_out_;
     return;
   }
-  ended_.push_back(std::move(record));
+  ended_.push_back(record);
 }
 
 std::vector<FlowKey> FlowTable::idle(std::int64_t now_ns) const {
@@ -111,7 +111,7 @@ std::vector<FlowKey> FlowTable::idle(std::int64_t now_ns) const {
 void FlowTable::end(const FlowKey& key) {
   const auto found = flows_.find(key);
   if (found == flows_.end()) return;
-  retire(std::move(found->second.record));
+  retire(found->second.record);
   flows_.erase(found);
 }
 

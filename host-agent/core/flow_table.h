@@ -80,7 +80,7 @@ class FlowTable {
   void take(const FlowSample& sample, std::int64_t now_ns);
   void close_window(std::int64_t now_ns);
   void end_missing();
-  void retire(FlowRecord record);
+  void retire(const FlowRecord& last);
 
   Limits limits_;
   std::unordered_map<FlowKey, Entry> flows_;

@@ -94,7 +94,6 @@ v1::SteeringReport steering_report(const SteeringReconciler& reconciler) {
 }
 
 Result<FlowKey> flow_key_from(const v1::FlowKey& message) {
-  FlowKey key;
   const auto source = address_from(message.source());
   if (!source) return with_context(source.error(), "source of a flow");
   const auto destination = address_from(message.destination());

@@ -92,12 +92,14 @@ void SteeringReconciler::done(const Steering& action, const Result<void>& outcom
 
 std::vector<Steering> SteeringReconciler::programmed() const {
   std::vector<Steering> all;
+  all.reserve(programmed_.size());
   for (const auto& [key, port] : programmed_) all.push_back({key, port});
   return all;
 }
 
 std::vector<SteeringProblem> SteeringReconciler::problems() const {
   std::vector<SteeringProblem> all = refused_;
+  all.reserve(refused_.size() + failures_.size());
   for (const auto& [key, failure] : failures_) all.push_back({failure.action, failure.reason});
   return all;
 }
