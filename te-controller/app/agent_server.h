@@ -35,10 +35,10 @@ class AgentListener {
 class AgentServer {
  public:
   struct Counters {
-    std::uint64_t accepted = 0;         ///< sessions that said a good Hello
-    std::uint64_t refused = 0;          ///< handshake, certificate or Hello not right
-    std::uint64_t broken = 0;           ///< ended by a frame or message that cannot be read
-    std::uint64_t overflowed = 0;       ///< ended because the agent did not read
+    std::uint64_t accepted = 0;    ///< sessions that said a good Hello
+    std::uint64_t refused = 0;     ///< handshake, certificate or Hello not right
+    std::uint64_t broken = 0;      ///< ended by a frame or message that cannot be read
+    std::uint64_t overflowed = 0;  ///< ended because the agent did not read
   };
 
   static Result<std::unique_ptr<AgentServer>> listen(boost::asio::io_context& io, const ListenAddress& address,

@@ -69,7 +69,8 @@ HttpReply Api::get(const HttpRequest& request) {
   if (request.path == "/v1/paths") {
     const std::string source = value_of(request, "source");
     const std::string destination = value_of(request, "destination");
-    if (source.empty() || destination.empty()) return failed(400, "'source' and 'destination' are needed, as in /v1/paths?source=h1&destination=h2");
+    if (source.empty() || destination.empty())
+      return failed(400, "'source' and 'destination' are needed, as in /v1/paths?source=h1&destination=h2");
     return ok_or(404, views_.paths(source, destination, now_ns));
   }
   if (request.path == "/v1/explain") {

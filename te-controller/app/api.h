@@ -16,9 +16,9 @@ class Api {
  public:
   struct Surroundings {
     std::string version;
-    std::string topology;                                 ///< where the fabric came from
-    std::function<std::vector<std::string>()> warnings;   ///< of the program around the engine
-    std::function<void()> wake;                           ///< after a call that changed something
+    std::string topology;                                ///< where the fabric came from
+    std::function<std::vector<std::string>()> warnings;  ///< of the program around the engine
+    std::function<void()> wake;                          ///< after a call that changed something
     std::function<std::int64_t()> now_ns;
   };
 

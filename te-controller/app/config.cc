@@ -26,7 +26,8 @@ Result<void> in_turn(Steps... steps) {
   return outcome;
 }
 
-Result<void> read_listen(const YamlReader& map, std::string_view key, const std::string& fallback, ListenAddress& target) {
+Result<void> read_listen(const YamlReader& map, std::string_view key, const std::string& fallback,
+                         ListenAddress& target) {
   auto text = fallback.empty() ? map.string(key) : map.string_or(key, fallback);
   if (!text) return std::move(text).error();
   auto address = parse_listen_address(*text);
@@ -41,11 +42,14 @@ Result<void> read_listen(const YamlReader& map, std::string_view key, const std:
 Result<void> read_agents(const YamlReader& root, ControllerConfig& config) {
   auto agents = root.child("agents");
   if (!agents) return std::move(agents).error();
-  return in_turn([&] { return agents->only_keys({"listen", "certificate", "key", "ca"}); },
-                 [&] { return read_listen(*agents, "listen", "0.0.0.0:7411", config.agents_listen); },
-                 [&] { return store(agents->string("certificate"), config.agents_tls.certificate); },
-                 [&] { return store(agents->string("key"), config.agents_tls.key); },
-                 [&] { return store(agents->string("ca"), config.agents_tls.ca); });
+  return in_turn(
+      [&] {
+        return agents->only_keys({"listen", "certificate", "key", "ca"});
+      },
+      [&] { return read_listen(*agents, "listen", "0.0.0.0:7411", config.agents_listen); },
+      [&] { return store(agents->string("certificate"), config.agents_tls.certificate); },
+      [&] { return store(agents->string("key"), config.agents_tls.key); },
+      [&] { return store(agents->string("ca"), config.agents_tls.ca); });
 }
 
 Result<void> read_api(const YamlReader& root, ControllerConfig& config) {
@@ -79,24 +83,31 @@ Result<void> read_planning(const YamlReader& root, PlanningOptions& planning) {
   auto map = root.child("planning");
   if (!map) return std::move(map).error();
   return in_turn(
-      [&] { return map->only_keys({"interval_ms", "hysteresis", "cooldown_ms", "moves_per_cycle"}); },
+      [&] {
+        return map->only_keys({"interval_ms", "hysteresis", "cooldown_ms", "moves_per_cycle"});
+      },
       [&] { return store(map->integer_or("interval_ms", planning.interval_ms, 10, 60000), planning.interval_ms); },
       [&] { return store(map->number_or("hysteresis", planning.hysteresis, 0, 1), planning.hysteresis); },
       [&] { return store(map->integer_or("cooldown_ms", planning.cooldown_ms, 0, 3600000), planning.cooldown_ms); },
-      [&] { return store(map->integer_or("moves_per_cycle", planning.moves_per_cycle, 1, 100000), planning.moves_per_cycle); });
+      [&] {
+        return store(map->integer_or("moves_per_cycle", planning.moves_per_cycle, 1, 100000), planning.moves_per_cycle);
+      });
 }
 
 Result<void> read_probing(const YamlReader& root, ProbingOptions& probing) {
   if (!root.has("probing")) return {};
   auto map = root.child("probing");
   if (!map) return std::move(map).error();
-  return in_turn([&] { return map->only_keys({"answers_per_switch_per_s", "attempts", "timeout_ms"}); },
-                 [&] {
-                   return store(map->number_or("answers_per_switch_per_s", probing.answers_per_switch_per_s, 1, 1e6),
-                                probing.answers_per_switch_per_s);
-                 },
-                 [&] { return store(map->integer_or("attempts", probing.attempts, 1, 10), probing.attempts); },
-                 [&] { return store(map->integer_or("timeout_ms", probing.timeout_ms, 10, 5000), probing.timeout_ms); });
+  return in_turn(
+      [&] {
+        return map->only_keys({"answers_per_switch_per_s", "attempts", "timeout_ms"});
+      },
+      [&] {
+        return store(map->number_or("answers_per_switch_per_s", probing.answers_per_switch_per_s, 1, 1e6),
+                     probing.answers_per_switch_per_s);
+      },
+      [&] { return store(map->integer_or("attempts", probing.attempts, 1, 10), probing.attempts); },
+      [&] { return store(map->integer_or("timeout_ms", probing.timeout_ms, 10, 5000), probing.timeout_ms); });
 }
 
 Result<void> read_log(const YamlReader& root, ControllerConfig& config) {
@@ -146,7 +157,8 @@ Result<ControllerConfig> parse_controller_config(std::string_view text, const st
       [&] { return read_mode(*root, config); }, [&] { return read_planning(*root, engine.planning); },
       [&] { return read_probing(*root, engine.probing); },
       [&] {
-        return store(root->integer_or("report_interval_ms", engine.report_interval_ms, 50, 60000), engine.report_interval_ms);
+        return store(root->integer_or("report_interval_ms", engine.report_interval_ms, 50, 60000),
+                     engine.report_interval_ms);
       },
       [&] { return read_log(*root, config); });
   if (!read) return read.error();

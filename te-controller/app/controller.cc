@@ -58,7 +58,8 @@ void Controller::wake() {
 }
 
 void Controller::pump() {
-  for (const Outgoing& outgoing : engine_->take_outgoing(monotonic_ns())) agents_->send(outgoing.node, outgoing.message);
+  for (const Outgoing& outgoing : engine_->take_outgoing(monotonic_ns()))
+    agents_->send(outgoing.node, outgoing.message);
   PersistentChange change = engine_->take_changes();
   log_moves(change);
   store_->write(std::move(change));
@@ -88,9 +89,10 @@ void Controller::log_moves(const PersistentChange& change) {
     std::string& before = logged_[number];
     if (before == move.state()) continue;
     before = move.state();
-    const auto level = move.state() == "rolled_back" || move.state() == "failed" ? spdlog::level::warn : spdlog::level::info;
-    spdlog::log(level, "move {} ({}, port {} to {}, {} to {}) {}: {}", number, move.flow(), move.from_port(), move.to_port(),
-                move.from_path().empty() ? "?" : move.from_path(), move.to_path(), move.state(),
+    const auto level =
+        move.state() == "rolled_back" || move.state() == "failed" ? spdlog::level::warn : spdlog::level::info;
+    spdlog::log(level, "move {} ({}, port {} to {}, {} to {}) {}: {}", number, move.flow(), move.from_port(),
+                move.to_port(), move.from_path().empty() ? "?" : move.from_path(), move.to_path(), move.state(),
                 move.outcome().empty() ? move.reason() : move.outcome());
   }
   while (logged_.size() > kLoggedMoves) logged_.erase(logged_.begin());
@@ -100,7 +102,8 @@ v1::HelloReply Controller::on_hello(const std::string& node, const v1::Hello& he
   v1::HelloReply reply = engine_->on_hello(node, hello, monotonic_ns());
   if (reply.accepted()) {
     for (const v1::Source& source : hello.sources()) {
-      if (source.state() != v1::Source::ON) spdlog::info("agent {}: source {} is not on: {}", node, source.name(), source.reason());
+      if (source.state() != v1::Source::ON)
+        spdlog::info("agent {}: source {} is not on: {}", node, source.name(), source.reason());
     }
   }
   wake();

@@ -53,14 +53,13 @@ class BasicServer final : public HttpServer {
   using Stream = beast::basic_stream<Protocol>;
 
   BasicServer(typename Protocol::acceptor acceptor, HttpHandler handler, std::string socket_path)
-      : state_(std::make_shared<State>(std::move(acceptor), std::move(handler))), socket_path_(std::move(socket_path)) {}
+      : state_(std::make_shared<State>(std::move(acceptor), std::move(handler))),
+        socket_path_(std::move(socket_path)) {}
   BasicServer(const BasicServer&) = delete;
   BasicServer& operator=(const BasicServer&) = delete;
   ~BasicServer() override { close_all(); }
 
-  void start() override {
-    asio::co_spawn(state_->acceptor.get_executor(), accept_loop(state_), asio::detached);
-  }
+  void start() override { asio::co_spawn(state_->acceptor.get_executor(), accept_loop(state_), asio::detached); }
   void stop() override { close_all(); }
 
  private:
@@ -113,7 +112,8 @@ class BasicServer final : public HttpServer {
       if (failed && !malformed) break;
       keep_alive = !failed && parser.get().keep_alive();
       auto response =
-          failed ? make_response(error_reply(too_large ? 413 : 400, "the request cannot be read: " + failed.message()), 11, false)
+          failed ? make_response(error_reply(too_large ? 413 : 400, "the request cannot be read: " + failed.message()),
+                                 11, false)
                  : make_response(answer(*state, parser.get()), parser.get().version(), keep_alive);
       stream.expires_after(kIdleLimit);
       co_await http::async_write(stream, response, asio::redirect_error(asio::use_awaitable, failed));
@@ -152,7 +152,8 @@ Result<void> remove_stale_socket(asio::io_context& io, const std::string& path) 
 Result<std::unique_ptr<HttpServer>> HttpServer::on_unix_socket(asio::io_context& io, const std::string& path,
                                                                HttpHandler handler) {
   using Protocol = asio::local::stream_protocol;
-  if (path.size() > 107) return Error{"listen on " + path + ": a Unix socket's path has at most 107 bytes"};  // sun_path
+  if (path.size() > 107)
+    return Error{"listen on " + path + ": a Unix socket's path has at most 107 bytes"};  // sun_path
   const auto free = remove_stale_socket(io, path);
   if (!free) return free.error();
   Protocol::acceptor acceptor(io);
@@ -164,7 +165,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::on_unix_socket(asio::io_context&
   if (::chmod(path.c_str(), 0660) != 0) return errno_error("set the mode of " + path);
   acceptor.listen(Protocol::acceptor::max_listen_connections, failed);
   if (failed) return Error{"listen on " + path + ": " + failed.message()};
-  return std::unique_ptr<HttpServer>(std::make_unique<BasicServer<Protocol>>(std::move(acceptor), std::move(handler), path));
+  return std::unique_ptr<HttpServer>(
+      std::make_unique<BasicServer<Protocol>>(std::move(acceptor), std::move(handler), path));
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::on_tcp(asio::io_context& io, const ListenAddress& address,
@@ -181,7 +183,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::on_tcp(asio::io_context& io, con
   if (!failed) acceptor.bind(endpoint, failed);
   if (!failed) acceptor.listen(Protocol::acceptor::max_listen_connections, failed);
   if (failed) return Error{where + ": " + failed.message()};
-  return std::unique_ptr<HttpServer>(std::make_unique<BasicServer<Protocol>>(std::move(acceptor), std::move(handler), ""));
+  return std::unique_ptr<HttpServer>(
+      std::make_unique<BasicServer<Protocol>>(std::move(acceptor), std::move(handler), ""));
 }
 
 }  // namespace te

@@ -27,7 +27,7 @@
 namespace te {
 namespace {
 
-constexpr int kSilentIntervals = 5;     // then an agent is taken for dead
+constexpr int kSilentIntervals = 5;  // then an agent is taken for dead
 constexpr std::int64_t kMovesLoaded = 2000;
 
 constexpr const char* kHelp =
@@ -68,11 +68,13 @@ Result<void> check(const std::string& config_path) {
   if (!fabric) return fabric.error();
   const auto tls = make_tls_context(config->agents_tls, TlsSide::kServer);
   if (!tls) return tls.error();
-  std::printf("%s: no fault found; %zu nodes, %zu links\n", config_path.c_str(), fabric->nodes().size(), fabric->links().size());
+  std::printf("%s: no fault found; %zu nodes, %zu links\n", config_path.c_str(), fabric->nodes().size(),
+              fabric->links().size());
   return {};
 }
 
-/// The wiring: agents <-> AgentServer <-> Controller <-> Engine; Engine -> StoreWriter -> Store; tectl -> HttpServer -> Api.
+/// The wiring: agents <-> AgentServer <-> Controller <-> Engine; Engine -> StoreWriter -> Store; tectl -> HttpServer ->
+/// Api.
 Result<void> serve(const std::string& config_path) {
   const auto config = load_config(config_path);
   if (!config) return config.error();
@@ -102,13 +104,15 @@ Result<void> serve(const std::string& config_path) {
                    .warnings =
                        [&] {
                          std::vector<std::string> warnings;
-                         if (!writer.problem().empty()) warnings.push_back(writer.problem() + "; decisions are not stored");
+                         if (!writer.problem().empty())
+                           warnings.push_back(writer.problem() + "; decisions are not stored");
                          return warnings;
                        },
                    .wake = [&] { controller.wake(); },
                    .now_ns = &monotonic_ns});
   Metrics metrics(engine, **agents, writer);
-  auto api_server = HttpServer::on_unix_socket(io, config->api_socket_path, [&](const HttpRequest& r) { return api.answer(r); });
+  auto api_server =
+      HttpServer::on_unix_socket(io, config->api_socket_path, [&](const HttpRequest& r) { return api.answer(r); });
   if (!api_server) return api_server.error();
   auto metrics_server = HttpServer::on_tcp(io, config->metrics_listen,
                                            [&](const HttpRequest& r) { return metrics.answer(r, monotonic_ns()); });
@@ -129,8 +133,8 @@ Result<void> serve(const std::string& config_path) {
   controller.start();
   (*api_server)->start();
   (*metrics_server)->start();
-  spdlog::info("ready: mode {}, agents on port {}, API on {}, metrics on {} port {}", to_string(engine.mode()), (*agents)->port(),
-               config->api_socket_path, config->metrics_listen.host, config->metrics_listen.port);
+  spdlog::info("ready: mode {}, agents on port {}, API on {}, metrics on {} port {}", to_string(engine.mode()),
+               (*agents)->port(), config->api_socket_path, config->metrics_listen.host, config->metrics_listen.port);
   io.run();
   return {};
 }

@@ -31,27 +31,37 @@ struct Metrics::Families {
   prometheus::Gauge& elastic = gauge("te_controller_elastic_flows", "Flows that carry message data");
   prometheus::Gauge& known = gauge("te_controller_flows_with_known_path", "Flows whose path is known");
   prometheus::Gauge& steered = gauge("te_controller_flows_steered", "Flows whose source port we set");
-  prometheus::Gauge& slowest = gauge("te_controller_slowest_flow_bps", "Message data of the slowest elastic flow, bits/s, measured");
+  prometheus::Gauge& slowest =
+      gauge("te_controller_slowest_flow_bps", "Message data of the slowest elastic flow, bits/s, measured");
   prometheus::Gauge& predicted =
-      gauge("te_controller_planned_slowest_flow_bps", "Slowest elastic flow by the load model if the plan were carried out, IP bits/s");
+      gauge("te_controller_planned_slowest_flow_bps",
+            "Slowest elastic flow by the load model if the plan were carried out, IP bits/s");
   prometheus::Gauge& plan_seconds = gauge("te_controller_last_plan_seconds", "Time the last planning cycle took");
-  prometheus::Gauge& store_failing = gauge("te_controller_store_failing", "1 while the state database cannot be written");
+  prometheus::Gauge& store_failing =
+      gauge("te_controller_store_failing", "1 while the state database cannot be written");
   prometheus::Gauge& known_hops = gauge("te_controller_known_hops", "Hops of ECMP knowledge held");
   prometheus::Counter& cycles = counter("te_controller_plan_cycles_total", "Planning cycles");
   prometheus::Counter& moves = counter("te_controller_moves_total", "Entries of the ledger of moves");
-  prometheus::Counter& rollbacks = counter("te_controller_rollbacks_total", "Moves taken back because they were judged worse");
-  prometheus::Counter& probes_sent = counter("te_controller_probes_sent_total", "Probe packets that agents sent for us");
+  prometheus::Counter& rollbacks =
+      counter("te_controller_rollbacks_total", "Moves taken back because they were judged worse");
+  prometheus::Counter& probes_sent =
+      counter("te_controller_probes_sent_total", "Probe packets that agents sent for us");
   prometheus::Counter& probes_lost = counter("te_controller_probes_lost_total", "Probe packets without an answer");
   prometheus::Counter& probes_refused =
       counter("te_controller_probe_answers_refused_total", "Probe answers that fit no path of the topology file");
   prometheus::Counter& sessions = counter("te_controller_sessions_total", "Agent sessions accepted");
-  prometheus::Counter& refused = counter("te_controller_sessions_refused_total", "Agent sessions refused: handshake, certificate or Hello not right");
-  prometheus::Counter& broken = counter("te_controller_sessions_broken_total", "Agent sessions ended by a message that could not be read");
+  prometheus::Counter& refused = counter("te_controller_sessions_refused_total",
+                                         "Agent sessions refused: handshake, certificate or Hello not right");
+  prometheus::Counter& broken =
+      counter("te_controller_sessions_broken_total", "Agent sessions ended by a message that could not be read");
   prometheus::Counter& overflowed =
       counter("te_controller_sessions_overflowed_total", "Agent sessions ended because the agent did not read");
-  prometheus::Counter& foreign = counter("te_controller_foreign_reports_total", "Flow reports that spoke for another node's address");
-  prometheus::Counter& dropped = counter("te_controller_flows_dropped_total", "Flow reports above the limit of flows a node");
-  prometheus::Counter& moves_lost = counter("te_controller_ledger_entries_lost_total", "Ledger entries not stored because the disk failed for long");
+  prometheus::Counter& foreign =
+      counter("te_controller_foreign_reports_total", "Flow reports that spoke for another node's address");
+  prometheus::Counter& dropped =
+      counter("te_controller_flows_dropped_total", "Flow reports above the limit of flows a node");
+  prometheus::Counter& moves_lost =
+      counter("te_controller_ledger_entries_lost_total", "Ledger entries not stored because the disk failed for long");
 };
 
 Metrics::Metrics(Engine& engine, const AgentServer& agents, const StoreWriter& store)
@@ -93,7 +103,9 @@ HttpReply Metrics::answer(const HttpRequest& request, std::int64_t now_ns) {
   const bool get = request.method == "GET" || request.method == "HEAD";
   if (get && request.path == "/healthz") return HttpReply{.status = 200, .content_type = "text/plain", .body = "ok\n"};
   if (!get || request.path != "/metrics") {
-    return HttpReply{.status = 404, .content_type = "text/plain", .body = "here are /metrics and /healthz; the API is on the Unix socket\n"};
+    return HttpReply{.status = 404,
+                     .content_type = "text/plain",
+                     .body = "here are /metrics and /healthz; the API is on the Unix socket\n"};
   }
   refresh(now_ns);
   std::ostringstream text;

@@ -84,8 +84,8 @@ bool from_json(const std::string& json, google::protobuf::Message& message) {
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& path, std::int64_t ledger_limit) {
   sqlite3* database = nullptr;
-  const int status =
-      sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int status = sqlite3_open_v2(path.c_str(), &database,
+                                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<Store> store(new Store(database, path, ledger_limit));
   if (status != SQLITE_OK) return store->failure("open the state database");
   sqlite3_busy_timeout(database, kBusyTimeoutMs);
@@ -110,8 +110,9 @@ Result<void> Store::prepare_tables() {
   Statement ask(database_, "PRAGMA user_version");
   if (!ask.each([&](const Statement& row) { version = row.integer(0); })) return failure("read");
   if (version > kSchemaVersion) {
-    return Error{path_ + " was written by a newer te-controller (schema " + std::to_string(version) + ", this one knows " +
-                 std::to_string(kSchemaVersion) + "); use that one, or name another file under 'state'"};
+    return Error{path_ + " was written by a newer te-controller (schema " + std::to_string(version) +
+                 ", this one knows " + std::to_string(kSchemaVersion) +
+                 "); use that one, or name another file under 'state'"};
   }
   // WAL with synchronous=NORMAL survives a crash of the process without an fsync for each decision.
   return execute(
@@ -120,7 +121,8 @@ Result<void> Store::prepare_tables() {
       "CREATE TABLE IF NOT EXISTS steering(node TEXT PRIMARY KEY, entries TEXT NOT NULL) WITHOUT ROWID;"
       "CREATE TABLE IF NOT EXISTS moves(number INTEGER PRIMARY KEY, wall_s REAL NOT NULL, flow_id TEXT NOT NULL,"
       " state TEXT NOT NULL, view TEXT NOT NULL);"
-      "PRAGMA user_version=" + std::to_string(kSchemaVersion));
+      "PRAGMA user_version=" +
+      std::to_string(kSchemaVersion));
 }
 
 Result<PersistentState> Store::load(std::int64_t moves_limit) {
@@ -137,7 +139,8 @@ Result<PersistentState> Store::load(std::int64_t moves_limit) {
     if (!from_json(row.text(1), state.steering[row.text(0)])) broken = "steering of " + row.text(0);
   });
   if (!steering_read) return failure("read");
-  Statement moves(database_, "SELECT view FROM (SELECT number, view FROM moves ORDER BY number DESC LIMIT ?) ORDER BY number");
+  Statement moves(database_,
+                  "SELECT view FROM (SELECT number, view FROM moves ORDER BY number DESC LIMIT ?) ORDER BY number");
   const bool moves_read = moves.bind(moves_limit).each([&](const Statement& row) {
     v1::MoveView view;
     if (!from_json(row.text(0), view)) broken = "a move";

@@ -28,7 +28,8 @@ Error unreachable(const std::string& path, const boost::system::error_code& prob
 asio::awaitable<Result<ApiReply>> exchange(std::string path, http::request<http::empty_body> request) {
   asio::local::stream_protocol::socket socket(co_await asio::this_coro::executor);
   boost::system::error_code failed;
-  co_await socket.async_connect(asio::local::stream_protocol::endpoint(path), asio::redirect_error(asio::use_awaitable, failed));
+  co_await socket.async_connect(asio::local::stream_protocol::endpoint(path),
+                                asio::redirect_error(asio::use_awaitable, failed));
   if (failed) co_return unreachable(path, failed);
   co_await http::async_write(socket, request, asio::redirect_error(asio::use_awaitable, failed));
   if (failed) co_return unreachable(path, failed);
@@ -51,9 +52,7 @@ Result<ApiReply> call_api(const std::string& socket_path, const std::string& met
   asio::io_context io(1);
   std::optional<Result<ApiReply>> reply;
   asio::co_spawn(
-      io,
-      [&]() -> asio::awaitable<void> { reply = co_await exchange(socket_path, request); },
-      asio::detached);
+      io, [&]() -> asio::awaitable<void> { reply = co_await exchange(socket_path, request); }, asio::detached);
   io.run_for(limit);
   if (!reply) {
     return Error{"te-controller at " + socket_path + " did not answer within " + std::to_string(limit.count()) + " ms"};

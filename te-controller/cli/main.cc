@@ -38,7 +38,8 @@ constexpr const char* kFooter =
     "  tectl act on                let it move flows; 'tectl moves' shows what it did\n"
     "  tectl pause                 take all steering back\n"
     "\n"
-    "Exit status: 0 done; 1 the answer is no, or the call was refused; 2 wrong usage; 3 te-controller cannot be reached.";
+    "Exit status: 0 done; 1 the answer is no, or the call was refused; 2 wrong usage; 3 te-controller cannot be "
+    "reached.";
 
 struct Options {
   std::string api;
@@ -116,8 +117,8 @@ int validate_topology(const std::string& path, bool json) {
   std::size_t hosts = 0;
   for (const Node& node : fabric->nodes()) hosts += node.is_host() ? 1U : 0U;
   if (json) {
-    std::printf("{\"valid\": true, \"hosts\": %zu, \"switches\": %zu, \"links\": %zu}\n", hosts, fabric->nodes().size() - hosts,
-                fabric->links().size());
+    std::printf("{\"valid\": true, \"hosts\": %zu, \"switches\": %zu, \"links\": %zu}\n", hosts,
+                fabric->nodes().size() - hosts, fabric->links().size());
   } else {
     std::printf("%s: valid; %zu hosts, %zu switches, %zu links (one direction each)\n", path.c_str(), hosts,
                 fabric->nodes().size() - hosts, fabric->links().size());
@@ -133,8 +134,11 @@ class CommandLine {
     app.set_version_flag("--version", TE_VERSION);
     app.require_subcommand(1);
     app.fallthrough();
-    app.add_option("--api", options_.api, "Where te-controller's API is: unix:PATH")->envname("TE_API")->default_str(kDefaultApi);
-    app.add_option("-o,--output", output_, "'json' for programs; default: text for people")->check(CLI::IsMember({"text", "json"}));
+    app.add_option("--api", options_.api, "Where te-controller's API is: unix:PATH")
+        ->envname("TE_API")
+        ->default_str(kDefaultApi);
+    app.add_option("-o,--output", output_, "'json' for programs; default: text for people")
+        ->check(CLI::IsMember({"text", "json"}));
     app.add_option("--watch", options_.watch_s, "Ask again every SECONDS (default 1) until interrupted")
         ->expected(0, 1)
         ->default_str("1")
@@ -166,13 +170,16 @@ class CommandLine {
       return call<v1::FlowList>("GET", node_.empty() ? "/v1/flows" : "/v1/flows?node=" + query_value(node_));
     });
     flows->add_option("--node", node_, "Only flows that this host sends or receives");
-    CLI::App* paths = command(*app_, "paths", "Equal-cost paths between two hosts, and the ports that lead onto each", [this] {
-      return call<v1::PathList>("GET", "/v1/paths?source=" + query_value(source_) + "&destination=" + query_value(destination_));
-    });
+    CLI::App* paths =
+        command(*app_, "paths", "Equal-cost paths between two hosts, and the ports that lead onto each", [this] {
+          return call<v1::PathList>(
+              "GET", "/v1/paths?source=" + query_value(source_) + "&destination=" + query_value(destination_));
+        });
     paths->add_option("SRC", source_, "Host or address")->required();
     paths->add_option("DST", destination_, "Host or address")->required();
-    CLI::App* explain = command(*app_, "explain", "Which path a flow takes, why, and what else was possible",
-                                [this] { return call<v1::Explanation>("GET", "/v1/explain?flow=" + query_value(flow_)); });
+    CLI::App* explain = command(*app_, "explain", "Which path a flow takes, why, and what else was possible", [this] {
+      return call<v1::Explanation>("GET", "/v1/explain?flow=" + query_value(flow_));
+    });
     explain->add_option("FLOW", flow_, "A flow's id, or a unique beginning of it")->required();
     command(*app_, "plan", "What would be moved now, and why", [] { return call<v1::PlanView>("GET", "/v1/plan"); });
     CLI::App* moves = command(*app_, "moves", "The ledger: what was moved, why, and what came of it", [this] {
@@ -185,10 +192,12 @@ class CommandLine {
     CLI::App* act = app_->add_subcommand("act", "Switch acting on or off");
     act->require_subcommand(1);
     command(*act, "on", "Carry plans out", [] { return call<v1::Status>("POST", "/v1/act?on=true"); });
-    command(*act, "off", "Move nothing more; flows stay where they are", [] { return call<v1::Status>("POST", "/v1/act?on=false"); });
+    command(*act, "off", "Move nothing more; flows stay where they are",
+            [] { return call<v1::Status>("POST", "/v1/act?on=false"); });
     command(*app_, "pause", "Take all steering back now, and move nothing until 'resume'",
             [] { return call<v1::Status>("POST", "/v1/pause"); });
-    command(*app_, "resume", "Go back to the mode before the pause", [] { return call<v1::Status>("POST", "/v1/resume"); });
+    command(*app_, "resume", "Go back to the mode before the pause",
+            [] { return call<v1::Status>("POST", "/v1/resume"); });
     CLI::App* topology = app_->add_subcommand("topology", "Topology files");
     topology->require_subcommand(1);
     CLI::App* validate = topology->add_subcommand("validate", "Check a file; needs no controller");

@@ -13,8 +13,8 @@
 namespace te {
 namespace {
 
-constexpr double kBusyShare = 0.9;        // of a link's capacity
-constexpr std::size_t kPortsShown = 6;    // of those known for a path
+constexpr double kBusyShare = 0.9;      // of a link's capacity
+constexpr std::size_t kPortsShown = 6;  // of those known for a path
 
 std::string percent(double share) { return std::to_string(std::lround(share * 100)) + "%"; }
 
@@ -141,9 +141,10 @@ std::string render(const v1::Status& status, bool colour) {
                               format_rate_bps(status.predicted_slowest_flow_bps()) + " if the plan were carried out");
   text += line("moves", count(status.moves_total(), "made, ") + count(status.rollbacks_total(), "rolled back"));
   text += line("probes", count(status.probes_sent(), "sent, ") + count(status.probes_lost(), "without an answer"));
-  text += line("planning", count(status.plan_cycles(), "cycles, the last took ") +
-                               format_duration_s(status.last_plan_ms() / 1e3));
-  for (const std::string& warning : status.warnings()) text += line("warning", in_tone(warning, Tone::kWarning, colour));
+  text += line("planning",
+               count(status.plan_cycles(), "cycles, the last took ") + format_duration_s(status.last_plan_ms() / 1e3));
+  for (const std::string& warning : status.warnings())
+    text += line("warning", in_tone(warning, Tone::kWarning, colour));
   return text;
 }
 
@@ -158,8 +159,12 @@ std::string render(const v1::NodeList& nodes, bool colour) {
     }
     table.add({{node.name()},
                {node.kind()},
-               {!host ? "-" : node.agent_connected() ? "connected" : "absent",
-                !host ? Tone::kFaint : node.agent_connected() ? Tone::kGood : Tone::kBad},
+               {!host                    ? "-"
+                : node.agent_connected() ? "connected"
+                                         : "absent",
+                !host                    ? Tone::kFaint
+                : node.agent_connected() ? Tone::kGood
+                                         : Tone::kBad},
                {node.agent_connected() ? format_duration_s(node.report_age_s()) : "-"},
                {host ? std::to_string(node.flows()) : "-"},
                {host ? "-" : node.ecmp()},
@@ -206,8 +211,10 @@ std::string render(const v1::Explanation& explanation, bool colour) {
   if (explanation.flow().predicted_bps() > 0) {
     text += line("model", format_rate_bps(explanation.flow().predicted_bps()) + " predicted where it is");
   }
-  text += "\nwhat is possible (* where it is now)\n" + option_table(explanation.options(), explanation.current_option()).text(colour);
-  if (explanation.history_size() > 0) text += "\nits moves, newest first\n" + move_table(explanation.history()).text(colour);
+  text += "\nwhat is possible (* where it is now)\n" +
+          option_table(explanation.options(), explanation.current_option()).text(colour);
+  if (explanation.history_size() > 0)
+    text += "\nits moves, newest first\n" + move_table(explanation.history()).text(colour);
   return text;
 }
 

@@ -13,11 +13,16 @@ constexpr const char* kNoteIndent = "      ";
 
 std::string_view code_of(Tone tone) {
   switch (tone) {
-    case Tone::kGood: return "\033[32m";
-    case Tone::kWarning: return "\033[33m";
-    case Tone::kBad: return "\033[31m";
-    case Tone::kFaint: return "\033[2m";
-    case Tone::kPlain: return "";
+    case Tone::kGood:
+      return "\033[32m";
+    case Tone::kWarning:
+      return "\033[33m";
+    case Tone::kBad:
+      return "\033[31m";
+    case Tone::kFaint:
+      return "\033[2m";
+    case Tone::kPlain:
+      return "";
   }
   return "";
 }

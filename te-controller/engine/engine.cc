@@ -9,7 +9,7 @@ namespace te {
 namespace {
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
-constexpr std::int64_t kTargetsNs = 1000 * kNsPerMs;     // data flows turn idle with time alone
+constexpr std::int64_t kTargetsNs = 1000 * kNsPerMs;  // data flows turn idle with time alone
 constexpr std::int64_t kForgetNs = 1000 * kNsPerMs;
 constexpr std::int64_t kPairAgeNs = 3'600'000 * kNsPerMs;  // ECMP knowledge of pairs without flows
 constexpr std::size_t kEventKinds = 64;
@@ -106,8 +106,10 @@ Result<void> Engine::on_message(const std::string& node, const v1::AgentMessage&
     case v1::AgentMessage::kEvent:
       if (events_.contains(message.event().kind()) || events_.size() < kEventKinds) ++events_[message.event().kind()];
       return {};
-    case v1::AgentMessage::kHello: return Error{"a second Hello in one session"};
-    case v1::AgentMessage::BODY_NOT_SET: return {};  // of a newer version
+    case v1::AgentMessage::kHello:
+      return Error{"a second Hello in one session"};
+    case v1::AgentMessage::BODY_NOT_SET:
+      return {};  // of a newer version
   }
   return {};
 }

@@ -56,8 +56,8 @@ Fleet::Fleet(const Fabric& fabric) : fabric_(&fabric) {
 
 Result<void> Fleet::connect(const std::string& node, const v1::Hello& hello, std::int64_t now_ns) {
   if (hello.protocol_version() != kProtocolVersion) {
-    return Error{"protocol version " + std::to_string(hello.protocol_version()) + " is not known here; this controller speaks " +
-                 std::to_string(kProtocolVersion)};
+    return Error{"protocol version " + std::to_string(hello.protocol_version()) +
+                 " is not known here; this controller speaks " + std::to_string(kProtocolVersion)};
   }
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return Error{"'" + node + "' is not a host of the fabric; add it to the topology file"};
@@ -97,13 +97,15 @@ bool Fleet::speaks_for(const std::string& node, const Parsed& parsed) const {
 
 Result<Fleet::Change> Fleet::apply(const std::string& node, const v1::FlowUpdate& update, std::int64_t now_ns) {
   const auto found = nodes_.find(node);
-  if (found == nodes_.end() || !found->second.connected) return Error{"a report of '" + node + "', which has no session"};
+  if (found == nodes_.end() || !found->second.connected)
+    return Error{"a report of '" + node + "', which has no session"};
   std::vector<Parsed> reports;
   for (const v1::FlowReport& report : update.flows()) {
     auto id = parse_flow_id(report.key());
     if (!id) return std::move(id).error();
     if (report.direction() == v1::DIRECTION_UNSPECIFIED) return Error{"a flow report without a direction"};
-    if (report.wire_port() > 0xFFFF || report.source_port() > 0xFFFF) return Error{"a flow report with a port above 65535"};
+    if (report.wire_port() > 0xFFFF || report.source_port() > 0xFFFF)
+      return Error{"a flow report with a port above 65535"};
     reports.push_back({.id = *id, .egress = report.direction() == v1::EGRESS, .report = &report});
   }
   Change change;

@@ -16,12 +16,12 @@ namespace te {
 /// A host of the fabric and its agent.
 struct FleetNode {
   bool connected = false;
-  v1::Hello hello;                      ///< of the last session
-  std::int64_t changed_ns = 0;          ///< when it connected or disconnected
-  std::int64_t reported_ns = 0;         ///< last FlowUpdate; 0: none in this session
+  v1::Hello hello;               ///< of the last session
+  std::int64_t changed_ns = 0;   ///< when it connected or disconnected
+  std::int64_t reported_ns = 0;  ///< last FlowUpdate; 0: none in this session
   std::uint64_t kernel_events_lost = 0;
   std::uint64_t kernel_flows_lost = 0;
-  std::map<FlowId, bool> flows;         ///< that it reports; true: as the sender
+  std::map<FlowId, bool> flows;  ///< that it reports; true: as the sender
 
   /// State of a source ("tc", "probe"); STATE_UNSPECIFIED when the agent does not name it.
   [[nodiscard]] v1::Source::State source(std::string_view name) const;
@@ -31,8 +31,8 @@ struct FleetNode {
 class Fleet {
  public:
   static constexpr std::size_t kMaxFlowsPerNode = 65536;
-  static constexpr std::size_t kHistory = 16;                          ///< rate samples kept of each end
-  static constexpr std::int64_t kKeepLostNodeNs = 30'000'000'000;      ///< then its flows are forgotten
+  static constexpr std::size_t kHistory = 16;                      ///< rate samples kept of each end
+  static constexpr std::int64_t kKeepLostNodeNs = 30'000'000'000;  ///< then its flows are forgotten
 
   /// `fabric` outlives it.
   explicit Fleet(const Fabric& fabric);

@@ -48,9 +48,12 @@ v1::FlowKey make_flow_key(const FlowId& id, std::uint32_t ifindex) {
 
 std::string_view to_string(FlowKind kind) {
   switch (kind) {
-    case FlowKind::kData: return "data";
-    case FlowKind::kAck: return "ack";
-    case FlowKind::kIdle: return "idle";
+    case FlowKind::kData:
+      return "data";
+    case FlowKind::kAck:
+      return "ack";
+    case FlowKind::kIdle:
+      return "idle";
   }
   return "idle";
 }

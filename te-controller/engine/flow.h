@@ -9,8 +9,8 @@
 
 #include "common/base/ip_address.h"
 #include "common/base/result.h"
-#include "topology/ecmp_knowledge.h"
 #include "te/v1/agent.pb.h"
+#include "topology/ecmp_knowledge.h"
 
 namespace te {
 

@@ -11,9 +11,12 @@ namespace te {
 /// "observe", "act" or "paused".
 [[nodiscard]] constexpr std::string_view to_string(Mode mode) {
   switch (mode) {
-    case Mode::kObserve: return "observe";
-    case Mode::kAct: return "act";
-    case Mode::kPaused: return "paused";
+    case Mode::kObserve:
+      return "observe";
+    case Mode::kAct:
+      return "act";
+    case Mode::kPaused:
+      return "paused";
   }
   return "observe";
 }

@@ -13,14 +13,14 @@ using traffic::MoveState;
 namespace {
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
-constexpr std::int64_t kReportLimitNs = 5000 * kNsPerMs;      // for the agent to say that it is in force
-constexpr std::int64_t kWireLimitNs = 3000 * kNsPerMs;        // for an active flow to show its new port
-constexpr std::int64_t kPathLimitNs = 3000 * kNsPerMs;        // for the fresh probe
-constexpr std::int64_t kJudgeLimitNs = 30'000 * kNsPerMs;     // a flow that pauses this long is not judged by its rate
-constexpr std::int64_t kDeadLimitNs = 5000 * kNsPerMs;        // for a moved flow to send again while others do
-constexpr std::int64_t kExpectationNs = 2000 * kNsPerMs;      // then what is seen on the wire counts again
+constexpr std::int64_t kReportLimitNs = 5000 * kNsPerMs;   // for the agent to say that it is in force
+constexpr std::int64_t kWireLimitNs = 3000 * kNsPerMs;     // for an active flow to show its new port
+constexpr std::int64_t kPathLimitNs = 3000 * kNsPerMs;     // for the fresh probe
+constexpr std::int64_t kJudgeLimitNs = 30'000 * kNsPerMs;  // a flow that pauses this long is not judged by its rate
+constexpr std::int64_t kDeadLimitNs = 5000 * kNsPerMs;     // for a moved flow to send again while others do
+constexpr std::int64_t kExpectationNs = 2000 * kNsPerMs;   // then what is seen on the wire counts again
 constexpr std::size_t kIntervalsBefore = 4;
-constexpr int kWorseToTakeBack = 2;                           // verdicts in a row
+constexpr int kWorseToTakeBack = 2;  // verdicts in a row
 
 /// Mean rate over the samples that began at or after `from_ns` (a fifth of an interval of jitter allowed), of those at
 /// least half as fast as the fastest: jobs pause to compute.
@@ -111,7 +111,8 @@ void Mover::open_group(std::int64_t now_ns) {
     if (flow.kind(now_ns) != FlowKind::kData) continue;
     const ComposedPath path = parts_.knowledge->compose(id.pair(), expected_port(flow, now_ns));
     const FlowEnd& end = flow.measured();
-    before_[id] = {.rate_bps = active_rate(end, 0, kIntervalsBefore), .links = path.reaches() ? path.links : std::vector<LinkId>()};
+    before_[id] = {.rate_bps = active_rate(end, 0, kIntervalsBefore),
+                   .links = path.reaches() ? path.links : std::vector<LinkId>()};
     bursts += bursty(end, kIntervalsBefore) ? 1 : 0;
   }
   intervals_ = 2 * bursts > before_.size() ? kBurstyIntervals : kIntervals;
@@ -162,7 +163,9 @@ void Mover::observe_releases(std::int64_t now_ns) {
     } else if (state.programmed && flow->wire_port() == state.port) {
       parts_.ledger->apply(state.number, MoveEvent::kVerify, "its own port is on the wire again");
     } else if (now_ns - state.sent_ns > kJudgeLimitNs) {
-      parts_.ledger->apply(state.number, MoveEvent::kFail, state.programmed ? "its own port was not seen within 30 s" : "the agent did not report it within 30 s");
+      parts_.ledger->apply(
+          state.number, MoveEvent::kFail,
+          state.programmed ? "its own port was not seen within 30 s" : "the agent did not report it within 30 s");
     } else {
       ++release;
       continue;
@@ -241,7 +244,8 @@ void Mover::look_at_wire(Move& move, std::int64_t now_ns) {
                       active_rate(*flow->egress, move.programmed_ns, Fleet::kHistory) > 0;
   if (active && now_ns - move.programmed_ns > kWireLimitNs) {
     take_back(move, MoveEvent::kFail,
-              "packets still leave with port " + std::to_string(flow->wire_port()) + ", though the agent reports the entry in force",
+              "packets still leave with port " + std::to_string(flow->wire_port()) +
+                  ", though the agent reports the entry in force",
               false, now_ns);
   }
 }
@@ -261,8 +265,8 @@ void Mover::observe(std::int64_t now_ns) {
     look_at_wire(move, now_ns);
     look_at_path(move, now_ns);
     if (move.path_as_planned == false && !traffic::is_final(move.state)) {
-      const traffic::Judgement verdict =
-          traffic::judge_move({.moved = {}, .affected = {}, .untouched = {}, .port_seen = true, .path_as_planned = false}, {});
+      const traffic::Judgement verdict = traffic::judge_move(
+          {.moved = {}, .affected = {}, .untouched = {}, .port_seen = true, .path_as_planned = false}, {});
       take_back(move, MoveEvent::kRollBack, verdict.text, true, now_ns);
     }
   }
@@ -358,11 +362,13 @@ void Mover::judge(std::int64_t now_ns) {
     window_ns_ = now_ns;  // look again: transients of a move end within an interval or two
     return;
   }
-  const bool some_dead = std::ranges::any_of(moves_, [&](const auto& entry) { return stopped_alone(rates, entry.first); });
+  const bool some_dead =
+      std::ranges::any_of(moves_, [&](const auto& entry) { return stopped_alone(rates, entry.first); });
   if (open && !worse && now_ns - group_ns_ < (some_dead ? kDeadLimitNs : kJudgeLimitNs)) return;
   for (Verdict& verdict : verdicts) {
     const traffic::Judgement& judgement = verdict.judgement;
-    const bool dead = judgement.verdict == traffic::Verdict::kInconclusive && stopped_alone(rates, verdict.move->order.flow);
+    const bool dead =
+        judgement.verdict == traffic::Verdict::kInconclusive && stopped_alone(rates, verdict.move->order.flow);
     if (judgement.verdict == traffic::Verdict::kWorse || dead) {
       take_back(*verdict.move, MoveEvent::kRollBack, judgement.text, judgement.doubt_knowledge, now_ns);
       continue;

@@ -28,10 +28,10 @@ struct MoveOrder {
   v1::MoveView record;  ///< for the ledger
 };
 
-/// Carries moves out and checks them: steering sent -> reported in force -> new port on the wire -> path as a fresh probe
-/// says -> rates against before; then verified, or taken back. Moves made within kGroupOpenNs are judged together, after
-/// the last of them was seen, by at least kIntervals whole report intervals while flows send; a verdict of "worse" must repeat itself
-/// before anything is taken back. Pure.
+/// Carries moves out and checks them: steering sent -> reported in force -> new port on the wire -> path as a fresh
+/// probe says -> rates against before; then verified, or taken back. Moves made within kGroupOpenNs are judged
+/// together, after the last of them was seen, by at least kIntervals whole report intervals while flows send; a verdict
+/// of "worse" must repeat itself before anything is taken back. Pure.
 class Mover {
  public:
   static constexpr std::int64_t kGroupOpenNs = 1'000'000'000;
@@ -53,8 +53,8 @@ class Mover {
   [[nodiscard]] bool may_start(std::int64_t now_ns) const;
   /// True when it was started: the sender has an agent and the flow is not being moved already.
   bool start(const MoveOrder& order, std::int64_t now_ns);
-  /// Notes that steering of the flow was taken back (a pause), and follows until its own port is on the wire again. Call
-  /// once the desired set is without it.
+  /// Notes that steering of the flow was taken back (a pause), and follows until its own port is on the wire again.
+  /// Call once the desired set is without it.
   void follow_release(const Flow& flow, v1::MoveView record, std::int64_t now_ns);
 
   /// An Error: malformed.

@@ -14,9 +14,9 @@ enum class Mode : std::uint8_t {
 
 /// When and how much to move.
 struct PlanningOptions {
-  std::int64_t interval_ms = 250;     ///< between planning cycles
-  double hysteresis = 0.05;           ///< least gain of the slowest flow, as a share, that is worth a move
-  std::int64_t cooldown_ms = 3000;    ///< a QP is left alone for this long after a move
+  std::int64_t interval_ms = 250;   ///< between planning cycles
+  double hysteresis = 0.05;         ///< least gain of the slowest flow, as a share, that is worth a move
+  std::int64_t cooldown_ms = 3000;  ///< a QP is left alone for this long after a move
   int moves_per_cycle = 16;
 };
 

@@ -14,10 +14,10 @@ namespace te {
 
 /// What outlives the controller's process.
 struct PersistentState {
-  std::optional<Mode> mode;                        ///< absent: never stored
-  std::optional<Mode> resume_mode;                 ///< what a pause goes back to
+  std::optional<Mode> mode;                         ///< absent: never stored
+  std::optional<Mode> resume_mode;                  ///< what a pause goes back to
   std::map<std::string, v1::SteeringSet> steering;  ///< desired, by node
-  std::vector<v1::MoveView> moves;                 ///< the ledger's newest, oldest first
+  std::vector<v1::MoveView> moves;                  ///< the ledger's newest, oldest first
 };
 
 /// What changed since the last time it was asked for. Newest wins.

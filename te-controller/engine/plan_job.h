@@ -40,7 +40,8 @@ struct PairOptions {
 [[nodiscard]] PairOptions options_of(Routing& routing, EcmpKnowledge& knowledge, const AddressPair& pair);
 /// The port to put a flow onto path `index` by: its present one, else its QP's own, else one of the known ports by the
 /// flow's hash; 0: none is known.
-[[nodiscard]] std::uint16_t port_for(const PairOptions& options, std::size_t index, const Flow& flow, std::uint16_t present);
+[[nodiscard]] std::uint16_t port_for(const PairOptions& options, std::size_t index, const Flow& flow,
+                                     std::uint16_t present);
 /// How people name a flow: "h1 -> h4 QP 0x1a2b".
 [[nodiscard]] std::string label_of(const Fabric& fabric, const FlowId& id);
 

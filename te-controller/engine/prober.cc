@@ -12,7 +12,6 @@ constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kFirstBackOffNs = 500 * kNsPerMs;
 constexpr std::int64_t kLongestBackOffNs = 60'000 * kNsPerMs;
 constexpr std::int64_t kAnswerSlackNs = 2000 * kNsPerMs;  // on top of the time the agent may take
-constexpr std::uint32_t kRequestsAPair = 2;               // in flight: one that explores, one that is urgent
 constexpr std::size_t kRequestsANode = 32;                // in flight: agents refuse more than 64
 constexpr std::size_t kLeastEffortPorts = 64;
 constexpr std::size_t kRocePorts = kLastRocePort - kFirstRocePort + 1;
@@ -143,7 +142,8 @@ std::vector<SwitchCost> Prober::costs_of(const std::vector<HopToLearn>& hops, do
   return costs;
 }
 
-bool Prober::start(const AddressPair& pair, Pair& state, const Work& work, std::int64_t now_ns, std::vector<Outgoing>& out) {
+bool Prober::start(const AddressPair& pair, Pair& state, const Work& work, std::int64_t now_ns,
+                   std::vector<Outgoing>& out) {
   Request request;
   request.pair = pair;
   request.node = state.target.node;
@@ -153,7 +153,8 @@ bool Prober::start(const AddressPair& pair, Pair& state, const Work& work, std::
   if (!budget_.take(costs, now_ns)) return false;
   std::size_t fewest_answering = request.hops.front().answering.size();
   for (const HopToLearn& hop : request.hops) fewest_answering = std::min(fewest_answering, hop.answering.size());
-  const double pace = std::max(1.0, budget_.answers_per_s() * static_cast<double>(std::max<std::size_t>(1, fewest_answering)));
+  const double pace =
+      std::max(1.0, budget_.answers_per_s() * static_cast<double>(std::max<std::size_t>(1, fewest_answering)));
   const auto probes = static_cast<std::uint32_t>(work.ports.size() * request.hops.size());
 
   Outgoing message{.node = request.node, .message = {}};
@@ -171,13 +172,16 @@ bool Prober::start(const AddressPair& pair, Pair& state, const Work& work, std::
   request.ports.insert(work.ports.begin(), work.ports.end());
   request.charged = probes;
   const auto pacing_ns = static_cast<std::int64_t>(static_cast<double>(probes) * options_.attempts / pace * 1e9);
-  request.deadline_ns = now_ns + kAnswerSlackNs + pacing_ns + std::int64_t{options_.attempts} * options_.timeout_ms * kNsPerMs;
+  request.deadline_ns =
+      now_ns + kAnswerSlackNs + pacing_ns + std::int64_t{options_.attempts} * options_.timeout_ms * kNsPerMs;
   state.in_flight.insert(work.ports.begin(), work.ports.end());
   for (const std::uint16_t port : work.ports) {
     state.to_verify.erase(port);
     state.to_refresh.erase(port);
   }
+  request.urgent = work.urgency <= Urgency::kInUse;
   ++state.requests;
+  state.urgent += request.urgent ? 1 : 0;
   requests_.emplace(next_id_++, std::move(request));
   return true;
 }
@@ -191,10 +195,11 @@ std::vector<Outgoing> Prober::next(std::int64_t now_ns) {
     bool data;
   };
   // In the order of use: what verifies or places data now, then what a plan could use, then the rest.
-  static constexpr std::array kStages{Stage{Urgency::kVerify, true}, Stage{Urgency::kInUse, true},  Stage{Urgency::kCover, true},
-                                      Stage{Urgency::kInUse, false}, Stage{Urgency::kRecheck, true}, Stage{Urgency::kSpare, true},
-                                      Stage{Urgency::kCover, false}, Stage{Urgency::kVerify, false}, Stage{Urgency::kRecheck, false},
-                                      Stage{Urgency::kRefresh, true}, Stage{Urgency::kRefresh, false}};
+  static constexpr std::array kStages{
+      Stage{Urgency::kVerify, true},  Stage{Urgency::kInUse, true},   Stage{Urgency::kCover, true},
+      Stage{Urgency::kInUse, false},  Stage{Urgency::kRecheck, true}, Stage{Urgency::kSpare, true},
+      Stage{Urgency::kCover, false},  Stage{Urgency::kVerify, false}, Stage{Urgency::kRecheck, false},
+      Stage{Urgency::kRefresh, true}, Stage{Urgency::kRefresh, false}};
   std::set<AddressPair> at_work;
   std::map<std::string, std::size_t> in_flight;
   for (const auto& [id, request] : requests_) ++in_flight[request.node];
@@ -203,7 +208,7 @@ std::vector<Outgoing> Prober::next(std::int64_t now_ns) {
     for (std::size_t served = 0; served < pairs_.size(); ++served, ++turn) {
       if (turn == pairs_.end()) turn = pairs_.begin();
       auto& [pair, state] = *turn;
-      const bool busy = state.requests >= (stage.urgency <= Urgency::kInUse ? kRequestsAPair : 1);
+      const bool busy = stage.urgency <= Urgency::kInUse ? state.urgent > 0 : state.requests > state.urgent;
       if (state.quiet || state.target.data != stage.data) continue;
       if (busy || now_ns < state.not_before_ns || in_flight[state.target.node] >= kRequestsANode) {
         at_work.insert(pair);
@@ -308,6 +313,13 @@ Result<bool> Prober::take_result(const std::string& node, const v1::ProbeResult&
   return taught;
 }
 
+/// A pair that was dropped and came back meanwhile knows nothing of the request.
+void Prober::forget_request(Pair& pair, const Request& request) {
+  for (const std::uint16_t port : request.ports) pair.in_flight.erase(port);
+  if (pair.requests > 0) --pair.requests;
+  if (request.urgent && pair.urgent > 0) --pair.urgent;
+}
+
 void Prober::finish(std::uint64_t id, Request& request, std::int64_t now_ns) {
   if (request.sent > request.charged) {  // retries
     const double more = static_cast<double>(request.sent - request.charged) / static_cast<double>(request.hops.size());
@@ -316,8 +328,7 @@ void Prober::finish(std::uint64_t id, Request& request, std::int64_t now_ns) {
   const auto found = pairs_.find(request.pair);
   if (found != pairs_.end()) {
     Pair& pair = found->second;
-    for (const std::uint16_t port : request.ports) pair.in_flight.erase(port);
-    if (pair.requests > 0) --pair.requests;
+    forget_request(pair, request);
     pair.stale = true;
     pair.quiet = false;
     PairState& shown = states_[request.pair];
@@ -350,8 +361,7 @@ void Prober::disconnected(const std::string& node) {
     }
     const auto found = pairs_.find(request->second.pair);
     if (found != pairs_.end()) {
-      for (const std::uint16_t port : request->second.ports) found->second.in_flight.erase(port);
-      if (found->second.requests > 0) --found->second.requests;
+      forget_request(found->second, request->second);
       found->second.not_before_ns = found->second.back_off_ns = 0;
       found->second.quiet = false;
     }

@@ -27,7 +27,7 @@ struct Outgoing {
 /// A pair of addresses whose paths are to be learned, through a flow that one of the agents sends.
 struct ProbeTarget {
   AddressPair pair;
-  std::string node;             ///< whose agent sends the probes
+  std::string node;  ///< whose agent sends the probes
   FlowId flow;
   std::uint32_t ifindex = 0;
   std::uint32_t flow_label = 0;  ///< IPv6
@@ -38,30 +38,31 @@ struct ProbeTarget {
 enum class PairProgress : std::uint8_t {
   kNothingToLearn,  ///< one path, or none
   kExploring,
-  kCovered,         ///< every equal-cost path has a port
-  kGaveUp,          ///< as many ports tried as should have been enough, or all: some paths have none
+  kCovered,  ///< every equal-cost path has a port
+  kGaveUp,   ///< as many ports tried as should have been enough, or all: some paths have none
 };
 
 struct PairState {
   PairProgress progress = PairProgress::kExploring;
-  bool data = false;              ///< a flow of it carries message data
-  std::int64_t since_ns = 0;      ///< first targeted
-  bool silent = false;            ///< the last batch had no answer at all
-  std::string problem;            ///< the agent's, from the last batch; empty: none
+  bool data = false;          ///< a flow of it carries message data
+  std::int64_t since_ns = 0;  ///< first targeted
+  bool silent = false;        ///< the last batch had no answer at all
+  std::string problem;        ///< the agent's, from the last batch; empty: none
   std::size_t unreached_paths = 0;
-  std::int64_t recheck_ns = 0;    ///< an answer contradicted what was known: all of it is checked since; 0: not
+  std::int64_t recheck_ns = 0;  ///< an answer contradicted what was known: all of it is checked since; 0: not
 };
 
 /// Learns which ports lead where: first ports in use, then random ones until each equal-cost path has one (two more as
-/// spares), within a budget of answers a switch. Small batches of all pairs take turns. Ports in use are looked at again
-/// every kRefreshNs; an answer that contradicts what is known has all of its pair checked, and the ports in use of every
-/// other pair, since a switch that lost a member sends many flows elsewhere. Pure.
+/// spares), within a budget of answers a switch. Small batches of all pairs take turns. Ports in use are looked at
+/// again every kRefreshNs; an answer that contradicts what is known has all of its pair checked, and the ports in use
+/// of every other pair, since a switch that lost a member sends many flows elsewhere. Pure.
 class Prober {
  public:
   struct Counters {
-    std::uint64_t sent = 0;     ///< packets
-    std::uint64_t lost = 0;     ///< of these without an answer
-    std::uint64_t refused = 0;  ///< answers that fit no path (a switch unknown to the topology file, a route that differs)
+    std::uint64_t sent = 0;  ///< packets
+    std::uint64_t lost = 0;  ///< of these without an answer
+    std::uint64_t refused =
+        0;  ///< answers that fit no path (a switch unknown to the topology file, a route that differs)
   };
 
   /// `routing` and `knowledge` outlive it.
@@ -87,7 +88,7 @@ class Prober {
   static constexpr std::size_t kSparePorts = 2;
   static constexpr std::int64_t kRefreshNs = 30'000'000'000;
   static constexpr std::int64_t kLeastRecheckNs = 10'000'000'000;  ///< between two checks of all of a pair
-  static constexpr std::size_t kPathLimit = 256;  ///< of a pair, that are told apart
+  static constexpr std::size_t kPathLimit = 256;                   ///< of a pair, that are told apart
 
  private:
   enum class Urgency : std::uint8_t { kVerify, kInUse, kCover, kRecheck, kSpare, kRefresh };
@@ -104,6 +105,7 @@ class Prober {
     std::uint32_t charged = 0;  ///< packets taken from the budget
     std::uint32_t sent = 0;
     bool answered = false;
+    bool urgent = false;
     std::int64_t deadline_ns = 0;
   };
   struct Pair {
@@ -113,11 +115,12 @@ class Prober {
     std::set<std::uint16_t> in_flight;
     std::int64_t refreshed_ns = 0;
     std::int64_t rechecked_ns = 0;   ///< last time all was checked; 0: never
-    std::uint32_t requests = 0;
+    std::uint32_t requests = 0;      ///< in flight
+    std::uint32_t urgent = 0;        ///< of these for ports in use or to verify
     std::int64_t not_before_ns = 0;  ///< back-off while nothing answers
     std::int64_t back_off_ns = 0;
-    bool stale = true;               ///< progress and spares to be worked out anew
-    bool quiet = false;              ///< nothing to do until something changes
+    bool stale = true;   ///< progress and spares to be worked out anew
+    bool quiet = false;  ///< nothing to do until something changes
     bool wants_spares = false;
   };
 
@@ -127,6 +130,7 @@ class Prober {
   bool learn(Request& request, std::uint16_t port, bool all, std::int64_t now_ns);
   void contradicted(const AddressPair& pair, std::int64_t now_ns);
   void plan_refresh(std::int64_t now_ns);
+  static void forget_request(Pair& pair, const Request& request);
   void finish(std::uint64_t id, Request& request, std::int64_t now_ns);
   void expire(std::int64_t now_ns);
   [[nodiscard]] std::vector<SwitchCost> costs_of(const std::vector<HopToLearn>& hops, double probes_each) const;

@@ -11,7 +11,8 @@ Result<std::pair<SteeringKey, std::uint16_t>> parse_steering_entry(const v1::Ste
   if (entry.port() < kFirstRocePort || entry.port() > kLastRocePort) {
     return Error{"steering entry: port " + std::to_string(entry.port()) + " is no RoCE source port"};
   }
-  return std::pair{SteeringKey{.flow = *flow, .ifindex = entry.key().ifindex()}, static_cast<std::uint16_t>(entry.port())};
+  return std::pair{SteeringKey{.flow = *flow, .ifindex = entry.key().ifindex()},
+                   static_cast<std::uint16_t>(entry.port())};
 }
 
 void Steering::restore(const std::map<std::string, v1::SteeringSet>& sets) {

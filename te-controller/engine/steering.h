@@ -22,8 +22,8 @@ struct SteeringKey {
   auto operator<=>(const SteeringKey&) const = default;
 };
 
-/// What shall be steered on each node (desired) and what its agent says it holds (programmed). Sets go out whole, with a
-/// growing revision. Pure.
+/// What shall be steered on each node (desired) and what its agent says it holds (programmed). Sets go out whole, with
+/// a growing revision. Pure.
 class Steering {
  public:
   /// `first_revision`: above that of every earlier run, as agents keep the newest.

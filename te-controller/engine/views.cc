@@ -12,20 +12,29 @@ constexpr std::size_t kPortsListed = 32;  // of those known for a path
 
 std::string_view provenance_of(const Flow& flow) {
   switch ((flow.egress ? *flow.egress : *flow.ingress).report.provenance()) {
-    case v1::PORT_FROM_QPNS: return "from QPNs";
-    case v1::PORT_FROM_FLOW_LABEL: return "from flow label";
-    case v1::PORT_SET_BY_US: return "set by us";
-    case v1::PORT_SEEN: return "seen";
-    default: return "unknown";
+    case v1::PORT_FROM_QPNS:
+      return "from QPNs";
+    case v1::PORT_FROM_FLOW_LABEL:
+      return "from flow label";
+    case v1::PORT_SET_BY_US:
+      return "set by us";
+    case v1::PORT_SEEN:
+      return "seen";
+    default:
+      return "unknown";
   }
 }
 
 std::string_view to_text(v1::Source::State state) {
   switch (state) {
-    case v1::Source::ON: return "on";
-    case v1::Source::OFF: return "off";
-    case v1::Source::NOT_SUPPORTED: return "not supported";
-    default: return "unknown";
+    case v1::Source::ON:
+      return "on";
+    case v1::Source::OFF:
+      return "off";
+    case v1::Source::NOT_SUPPORTED:
+      return "not supported";
+    default:
+      return "unknown";
   }
 }
 
@@ -124,10 +133,12 @@ void Views::add_warnings(v1::Status& status, std::int64_t now_ns) const {
     if (!node.connected) continue;
     for (const v1::Source& source : node.hello.sources()) {
       const bool needed = source.name() == "tc" || source.name() == "probe";
-      if (needed && source.state() != v1::Source::ON) status.add_warnings(name + ": " + source.name() + " is not on: " + source.reason());
+      if (needed && source.state() != v1::Source::ON)
+        status.add_warnings(name + ": " + source.name() + " is not on: " + source.reason());
     }
     if (node.kernel_flows_lost > 0) {
-      status.add_warnings(name + ": " + std::to_string(node.kernel_flows_lost) + " flows are not counted, the kernel's flow map is full");
+      status.add_warnings(name + ": " + std::to_string(node.kernel_flows_lost) +
+                          " flows are not counted, the kernel's flow map is full");
     }
   }
   std::size_t incomplete = 0;
@@ -136,13 +147,18 @@ void Views::add_warnings(v1::Status& status, std::int64_t now_ns) const {
     incomplete += state.progress == PairProgress::kGaveUp ? 1 : 0;
     silent += state.silent ? 1 : 0;
   }
-  if (incomplete > 0) status.add_warnings(std::to_string(incomplete) + " address pairs have equal-cost paths that no probed port reaches");
-  if (silent > 0) status.add_warnings("probes of " + std::to_string(silent) + " address pairs get no answer; do the switches send ICMP time exceeded?");
+  if (incomplete > 0)
+    status.add_warnings(std::to_string(incomplete) +
+                        " address pairs have equal-cost paths that no probed port reaches");
+  if (silent > 0)
+    status.add_warnings("probes of " + std::to_string(silent) +
+                        " address pairs get no answer; do the switches send ICMP time exceeded?");
   if (engine_->prober().counters().refused > 0) {
     status.add_warnings(std::to_string(engine_->prober().counters().refused) +
                         " probe answers fit no path of the topology file; is it up to date?");
   }
-  if (engine_->mode() == Mode::kAct && !engine_->paths_explored(now_ns)) status.add_warnings("moves wait until paths are explored");
+  if (engine_->mode() == Mode::kAct && !engine_->paths_explored(now_ns))
+    status.add_warnings("moves wait until paths are explored");
 }
 
 v1::NodeList Views::nodes(std::int64_t now_ns) {
@@ -213,7 +229,8 @@ v1::LinkList Views::links(std::int64_t now_ns) {
 }
 
 Result<v1::FlowList> Views::flows(const std::string& node, std::int64_t now_ns) {
-  if (!node.empty() && engine_->fleet().node(node) == nullptr) return Error{"'" + node + "' is not a host of the fabric"};
+  if (!node.empty() && engine_->fleet().node(node) == nullptr)
+    return Error{"'" + node + "' is not a host of the fabric"};
   const PlanIndex plan = index_plan();
   v1::FlowList list;
   for (const auto& [id, flow] : engine_->fleet().flows()) {
@@ -231,7 +248,8 @@ Result<std::vector<IpAddress>> Views::addresses_of(const std::string& text) cons
     return std::vector{*address};
   }
   const auto node = fabric.find_node(text);
-  if (!node || !fabric.node(*node).is_host()) return Error{"'" + text + "' is neither a host of the fabric nor an address"};
+  if (!node || !fabric.node(*node).is_host())
+    return Error{"'" + text + "' is neither a host of the fabric nor an address"};
   std::vector<IpAddress> all;
   for (const PortId port : fabric.node(*node).ports) {
     all.insert(all.end(), fabric.port(port).addresses.begin(), fabric.port(port).addresses.end());
@@ -246,7 +264,8 @@ std::vector<v1::PathView> Views::path_views(const AddressPair& pair, std::int64_
   const std::vector<int> elastic = elastic_flows_by_link(now_ns);
   const bool choice = !engine_->knowledge().hops_to_learn(pair).empty();
   const auto progress = engine_->prober().pairs().find(pair);
-  const bool probing = progress != engine_->prober().pairs().end() && progress->second.progress == PairProgress::kExploring;
+  const bool probing =
+      progress != engine_->prober().pairs().end() && progress->second.progress == PairProgress::kExploring;
   std::vector<v1::PathView> views;
   for (std::size_t i = 0; i < options.paths.size(); ++i) {
     v1::PathView view;
@@ -305,7 +324,8 @@ Result<v1::PathList> Views::paths(const std::string& source, const std::string& 
   } else if (state->second.silent) {
     list.set_note("probes get no answer");
   } else if (state->second.progress == PairProgress::kGaveUp) {
-    list.set_note(std::to_string(state->second.unreached_paths) + " paths have no port after as many tries as should be enough");
+    list.set_note(std::to_string(state->second.unreached_paths) +
+                  " paths have no port after as many tries as should be enough");
   }
   return list;
 }
@@ -342,8 +362,9 @@ Result<v1::Explanation> Views::explain(const std::string& id, std::int64_t now_n
   *explanation.mutable_flow() = flow_view(*found, index_plan(), now_ns);
   explanation.set_current_option(-1);
   for (v1::PathView& view : path_views(found->id.pair(), now_ns)) {
-    const bool current = std::ranges::equal(view.nodes(), explanation.flow().path()) &&
-                         (view.ports().empty() || std::ranges::find(view.ports(), found->wire_port()) != view.ports().end());
+    const bool current =
+        std::ranges::equal(view.nodes(), explanation.flow().path()) &&
+        (view.ports().empty() || std::ranges::find(view.ports(), found->wire_port()) != view.ports().end());
     if (current && explanation.current_option() < 0) explanation.set_current_option(explanation.options_size());
     *explanation.add_options() = std::move(view);
   }
@@ -376,7 +397,8 @@ v1::PlanView Views::plan() {
 v1::MoveList Views::moves(std::size_t limit) {
   v1::MoveList list;
   const auto& moves = engine_->ledger().moves();
-  for (auto move = moves.rbegin(); move != moves.rend() && static_cast<std::size_t>(list.moves_size()) < limit; ++move) {
+  for (auto move = moves.rbegin(); move != moves.rend() && static_cast<std::size_t>(list.moves_size()) < limit;
+       ++move) {
     *list.add_moves() = move->second;
   }
   return list;

@@ -24,7 +24,8 @@ class Views {
   /// `node`: only flows that it sends or receives; empty: all. An Error: no such host.
   [[nodiscard]] Result<v1::FlowList> flows(const std::string& node, std::int64_t now_ns);
   /// Between hosts or addresses. An Error: it names nothing, or is ambiguous.
-  [[nodiscard]] Result<v1::PathList> paths(const std::string& source, const std::string& destination, std::int64_t now_ns);
+  [[nodiscard]] Result<v1::PathList> paths(const std::string& source, const std::string& destination,
+                                           std::int64_t now_ns);
   /// `id`: a flow's id or a beginning of it. An Error: none, or more than one.
   [[nodiscard]] Result<v1::Explanation> explain(const std::string& id, std::int64_t now_ns);
   [[nodiscard]] v1::PlanView plan();

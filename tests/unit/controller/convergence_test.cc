@@ -39,7 +39,8 @@ TEST_P(OverSeeds, ReachesTheOptimumSoonAndThenMovesNothingMore) {
   simulation.run_for(20 * kSecond);
   EXPECT_EQ(simulation.engine().ledger().total(), moves);
   EXPECT_EQ(simulation.engine().ledger().rolled_back(), 0);
-  for (const auto& [number, move] : simulation.engine().ledger().moves()) EXPECT_EQ(move.state(), "verified") << move.outcome();
+  for (const auto& [number, move] : simulation.engine().ledger().moves())
+    EXPECT_EQ(move.state(), "verified") << move.outcome();
   EXPECT_GE(simulation.slowest_bps(), kNearIdeal);
 }
 
@@ -97,7 +98,8 @@ TEST(Observe, CoversAllPathsOfAllPairsWithinTwoSecondsAndTheBudget) {
   simulation.connect_agents();
   simulation.run_for(2300 * kMs);  // agents connect within 0.3 s
   ASSERT_EQ(simulation.engine().prober().pairs().size(), 16U);
-  for (const auto& [pair, state] : simulation.engine().prober().pairs()) EXPECT_EQ(state.progress, PairProgress::kCovered);
+  for (const auto& [pair, state] : simulation.engine().prober().pairs())
+    EXPECT_EQ(state.progress, PairProgress::kCovered);
   EXPECT_LE(simulation.busiest_switch_second(), 150U);  // 100 a second and a burst of 25, chance included
 }
 
@@ -138,7 +140,8 @@ TEST(Pause, TakesAllSteeringBackAndResumeSteersAgain) {
   EXPECT_EQ(simulation.steered_flows(), 0U);
   const int moves = simulation.engine().ledger().total();
   simulation.run_for(10 * kSecond);
-  for (const auto& [number, move] : simulation.engine().ledger().moves()) EXPECT_EQ(move.state(), "verified") << move.outcome();
+  for (const auto& [number, move] : simulation.engine().ledger().moves())
+    EXPECT_EQ(move.state(), "verified") << move.outcome();
   EXPECT_EQ(simulation.steered_flows(), 0U);
   EXPECT_EQ(simulation.engine().ledger().total(), moves);
   EXPECT_FALSE(simulation.engine().set_acting(true, simulation.now()).ok());

@@ -10,7 +10,7 @@ namespace te::testing {
 namespace {
 
 constexpr std::int64_t kTickNs = 20 * kMs;
-constexpr std::int64_t kLatencyNs = 2 * kMs;       // of a message between controller and agent
+constexpr std::int64_t kLatencyNs = 2 * kMs;  // of a message between controller and agent
 constexpr std::int64_t kPlanNs = 5 * kMs;
 constexpr std::int64_t kEarlyUpdateNs = 50 * kMs;  // an agent tells a new port this late at most
 constexpr std::uint32_t kIfindex = 7;
@@ -19,11 +19,14 @@ constexpr std::int64_t kWallUs = 1'700'000'000'000'000;
 }  // namespace
 
 Simulation::Simulation(const SimulationSpec& spec)
-    : spec_(spec), fabric_(build_clos(spec.clos)), routing_(fabric_), random_state_(spec.seed), hash_seed_(spec.seed * 7919) {
+    : spec_(spec),
+      fabric_(build_clos(spec.clos)),
+      routing_(fabric_),
+      random_state_(spec.seed),
+      hash_seed_(spec.seed * 7919) {
   for (std::uint32_t j = 1; j <= spec.clos.hosts_per_leaf; ++j) {  // leaf by leaf, so that the ring alternates
     for (std::uint32_t i = 1; i <= spec.clos.leaves; ++i) {
-      const auto address =
-          IpAddress::v4({10, static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(j), 2});
+      const auto address = IpAddress::v4({10, static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(j), 2});
       const auto port = fabric_.find_address(address);
       hosts_.push_back({.name = fabric_.node(fabric_.port(*port).node).name, .address = address, .steering = {}});
     }
@@ -98,7 +101,9 @@ void Simulation::update_rates() {
   }
   const auto rates = traffic::max_min_rates(traffic::elastic_capacity(fabric_, {}), table, path_of);
   for (std::size_t i = 0; i < flows_.size(); ++i) {
-    flows_[i].rate_bps = paused_ ? 0 : flows_[i].data ? rates[i] : rates[i - 1] * 0.01;  // acknowledgements of the flow before
+    flows_[i].rate_bps = paused_          ? 0
+                         : flows_[i].data ? rates[i]
+                                          : rates[i - 1] * 0.01;  // acknowledgements of the flow before
   }
 }
 
@@ -237,7 +242,8 @@ void Simulation::store(const PersistentChange& change) {
   if (change.resume_mode) stored_.resume_mode = change.resume_mode;
   for (const auto& [node, set] : change.steering) stored_.steering[node] = set;
   for (const auto& [number, move] : change.moves) {
-    const auto place = std::ranges::find_if(stored_.moves, [&](const v1::MoveView& old) { return old.number() == number; });
+    const auto place =
+        std::ranges::find_if(stored_.moves, [&](const v1::MoveView& old) { return old.number() == number; });
     if (place == stored_.moves.end()) {
       stored_.moves.push_back(move);
     } else {
@@ -275,7 +281,9 @@ void Simulation::probe(std::size_t host, const v1::ProbeRequest& request) {
         result.set_sent(result.sent() + 1);
         asked_[link.to].push_back(sent_ns);
         Icmp& icmp = icmp_[link.to];
-        icmp.tokens = std::min(50.0, icmp.tokens + static_cast<double>(std::max<std::int64_t>(0, sent_ns - icmp.filled_ns)) * 1e-9 * spec_.icmp_per_s);
+        icmp.tokens =
+            std::min(50.0, icmp.tokens + static_cast<double>(std::max<std::int64_t>(0, sent_ns - icmp.filled_ns)) *
+                                             1e-9 * spec_.icmp_per_s);
         icmp.filled_ns = std::max(icmp.filled_ns, sent_ns);
         const bool lost = icmp.tokens < 1 || static_cast<double>(random() % 10000) < spec_.probe_loss * 10000;
         answer.set_attempts(attempt);

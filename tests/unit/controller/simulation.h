@@ -21,16 +21,16 @@ inline constexpr std::int64_t kSecond = 1'000'000'000;
 struct SimulationSpec {
   std::uint64_t seed = 1;
   ClosSpec clos{.leaves = 2, .hosts_per_leaf = 4, .spines = 4, .cables = 1, .host_bps = 50e6, .uplink_bps = 50e6};
-  int qps = 2;                     ///< a connection
-  bool qp_table = true;            ///< agents know local and remote QPNs
-  double probe_loss = 0;           ///< share of probes without an answer
-  double icmp_per_s = 200;         ///< answers that a switch gives; bursts of 50
+  int qps = 2;              ///< a connection
+  bool qp_table = true;     ///< agents know local and remote QPNs
+  double probe_loss = 0;    ///< share of probes without an answer
+  double icmp_per_s = 200;  ///< answers that a switch gives; bursts of 50
   EngineOptions options;
 };
 
 /// A fabric with agents and RoCE flows in simulated time around a real engine. Switches hash with a random function of
-/// their own that the engine does not know; flows share links by max-min fairness; a ring over all hosts that alternates
-/// between the leaves.
+/// their own that the engine does not know; flows share links by max-min fairness; a ring over all hosts that
+/// alternates between the leaves.
 class Simulation {
  public:
   explicit Simulation(const SimulationSpec& spec);
@@ -41,12 +41,16 @@ class Simulation {
   void connect_agents();
   void disconnect_agent(std::size_t host);
   void run_for(std::int64_t ns);
-  /// Runs until the slowest flow has had `bps` at every moment of `hold_ns`; returns when that began, -1: not by `limit_ns`.
+  /// Runs until the slowest flow has had `bps` at every moment of `hold_ns`; returns when that began, -1: not by
+  /// `limit_ns`.
   std::int64_t run_until_slowest(double bps, std::int64_t hold_ns, std::int64_t limit_ns);
   /// Replaces the engine by a fresh one that knows `state` only; agents reconnect.
   void restart_controller(const PersistentState& state);
   /// All switches hash anew from now on.
-  void rehash() { hash_seed_ += 0x9E3779B97F4A7C15ULL; rates_stale_ = true; }
+  void rehash() {
+    hash_seed_ += 0x9E3779B97F4A7C15ULL;
+    rates_stale_ = true;
+  }
   /// Flows stop or go on (jobs compute).
   void set_paused(bool paused);
   /// Agents say that they steer, but packets keep their ports.
@@ -111,7 +115,10 @@ class Simulation {
   bool steering_works_ = true;
   int steering_sets_ = 0;
   std::map<NodeId, std::vector<std::int64_t>> asked_;  ///< when each switch was asked for an answer
-  struct Icmp { double tokens = 50; std::int64_t filled_ns = 0; };
+  struct Icmp {
+    double tokens = 50;
+    std::int64_t filled_ns = 0;
+  };
   std::map<NodeId, Icmp> icmp_;
   PersistentState stored_;
   std::unique_ptr<Engine> engine_;

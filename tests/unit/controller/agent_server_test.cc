@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "te-controller/app/agent_server.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "tests/support/certificates.h"
+
+namespace te {
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+struct Recorder final : AgentListener {
+  v1::HelloReply on_hello(const std::string& node, const v1::Hello&) override {
+    v1::HelloReply reply;
+    reply.set_accepted(node != "stranger");
+    if (!reply.accepted()) reply.set_reason("not a host of the fabric");
+    hellos.push_back(node);
+    return reply;
+  }
+  Result<void> on_message(const std::string&, const v1::AgentMessage& message) override {
+    if (message.has_event()) return Error{"no events here"};
+    ++messages;
+    return {};
+  }
+  void on_gone(const std::string& node) override { gone.push_back(node); }
+  std::vector<std::string> hellos;
+  std::vector<std::string> gone;
+  int messages = 0;
+};
+
+class AgentServerTest : public ::testing::Test {
+ protected:
+  AgentServerTest() {
+    auto tls = make_tls_context(authority_.issue("te-controller"), TlsSide::kServer);
+    auto server = AgentServer::listen(io_, {.host = "127.0.0.1", .port = 0}, *tls, 1000ms);
+    EXPECT_TRUE(server);
+    server_ = *std::move(server);
+    server_->start(recorder_);
+  }
+  /// Runs until `done` or a deadline.
+  bool run_until(const std::function<bool()>& done) {
+    const auto deadline = std::chrono::steady_clock::now() + 10s;
+    while (!done() && std::chrono::steady_clock::now() < deadline) io_.run_one_for(50ms);
+    return done();
+  }
+  /// A client with a certificate of `certificate`; empty: of another authority.
+  std::shared_ptr<FramedConnection> connect(const std::string& certificate) {
+    std::shared_ptr<FramedConnection> connection;
+    bool over = false;
+    asio::co_spawn(
+        io_,
+        [&]() -> asio::awaitable<void> {
+          auto files = certificate.empty() ? other_.issue("h1") : authority_.issue(certificate);
+          files.ca = authority_.issue("x").ca;
+          auto tls = make_tls_context(files, TlsSide::kClient);
+          asio::ip::tcp::socket socket(io_);
+          boost::system::error_code failed;
+          co_await socket.async_connect({asio::ip::address_v4::loopback(), server_->port()},
+                                        asio::redirect_error(asio::use_awaitable, failed));
+          contexts_.push_back(*tls);
+          TlsStream stream(std::move(socket), **tls);
+          co_await stream.async_handshake(asio::ssl::stream_base::client,
+                                          asio::redirect_error(asio::use_awaitable, failed));
+          if (!failed) connection = std::make_shared<FramedConnection>(std::move(stream), 1 << 20);
+          over = true;
+        },
+        asio::detached);
+    EXPECT_TRUE(run_until([&] { return over; }));
+    if (connection) asio::co_spawn(io_, connection->run_writer(), asio::detached);
+    return connection;
+  }
+  static void hello(FramedConnection& connection, const std::string& node) {
+    v1::AgentMessage message;
+    message.mutable_hello()->set_protocol_version(1);
+    message.mutable_hello()->set_node(node);
+    connection.send(message);
+  }
+  /// The next message; none when the connection ends first.
+  std::optional<v1::ControllerMessage> receive(std::shared_ptr<FramedConnection> connection) {
+    std::optional<v1::ControllerMessage> message;
+    bool over = false;
+    asio::co_spawn(
+        io_,
+        [&]() -> asio::awaitable<void> {
+          auto body = co_await connection->read(5000ms);
+          if (body) message.emplace().ParseFromString(*body);
+          over = true;
+        },
+        asio::detached);
+    EXPECT_TRUE(run_until([&] { return over; }));
+    return message;
+  }
+
+  test::CertificateAuthority authority_;
+  test::CertificateAuthority other_;
+  asio::io_context io_{1};
+  Recorder recorder_;
+  std::vector<std::shared_ptr<asio::ssl::context>> contexts_;
+  std::unique_ptr<AgentServer> server_;
+};
+
+TEST_F(AgentServerTest, AcceptsANodeWhoseCertificateFitsItsHello) {
+  const auto agent = connect("h1");
+  hello(*agent, "h1");
+  const auto reply = receive(agent);
+  ASSERT_TRUE(reply && reply->has_hello_reply());
+  EXPECT_TRUE(reply->hello_reply().accepted());
+  EXPECT_EQ(server_->counters().accepted, 1U);
+  v1::ControllerMessage message;
+  message.mutable_probe_cancel()->set_id(7);
+  EXPECT_TRUE(server_->send("h1", message));
+  const auto got = receive(agent);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->probe_cancel().id(), 7U);
+  EXPECT_FALSE(server_->send("h2", message));
+}
+
+TEST_F(AgentServerTest, RefusesAHelloOfAnotherNodeAndSaysWhy) {
+  const auto agent = connect("h1");
+  hello(*agent, "h2");
+  const auto reply = receive(agent);
+  ASSERT_TRUE(reply);
+  EXPECT_FALSE(reply->hello_reply().accepted());
+  EXPECT_NE(reply->hello_reply().reason().find("certificate of 'h1' but Hello of 'h2'"), std::string::npos);
+  EXPECT_FALSE(receive(agent));
+  EXPECT_EQ(server_->counters().refused, 1U);
+  EXPECT_TRUE(recorder_.hellos.empty());
+}
+
+TEST_F(AgentServerTest, RefusesWhomTheListenerRefuses) {
+  const auto agent = connect("stranger");
+  hello(*agent, "stranger");
+  const auto reply = receive(agent);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->hello_reply().reason(), "not a host of the fabric");
+  EXPECT_FALSE(receive(agent));
+  EXPECT_TRUE(recorder_.gone.empty());
+}
+
+TEST_F(AgentServerTest, RefusesCertificatesOfAnotherAuthority) {
+  (void)connect("");
+  EXPECT_TRUE(run_until([&] { return server_->counters().refused == 1; }));
+}
+
+TEST_F(AgentServerTest, LetsANewSessionOfANodeReplaceTheOldOne) {
+  const auto old_session = connect("h1");
+  hello(*old_session, "h1");
+  ASSERT_TRUE(receive(old_session));
+  const auto new_session = connect("h1");
+  hello(*new_session, "h1");
+  ASSERT_TRUE(receive(new_session));
+  EXPECT_FALSE(receive(old_session));
+  EXPECT_TRUE(recorder_.gone.empty());
+  v1::ControllerMessage message;
+  message.mutable_probe_cancel()->set_id(1);
+  EXPECT_TRUE(server_->send("h1", message));
+  EXPECT_TRUE(receive(new_session));
+}
+
+TEST_F(AgentServerTest, EndsASessionThatSendsNoFlowReports) {
+  const auto agent = connect("h1");
+  hello(*agent, "h1");
+  ASSERT_TRUE(receive(agent));
+  EXPECT_TRUE(run_until([&] { return recorder_.gone == std::vector<std::string>{"h1"}; }));
+}
+
+TEST_F(AgentServerTest, EndsASessionWhoseMessageCannotBeTaken) {
+  const auto agent = connect("h1");
+  hello(*agent, "h1");
+  ASSERT_TRUE(receive(agent));
+  v1::AgentMessage event;
+  event.mutable_event()->set_kind("x");
+  agent->send(event);
+  EXPECT_TRUE(run_until([&] { return !recorder_.gone.empty(); }));
+  EXPECT_EQ(server_->counters().broken, 1U);
+}
+
+TEST_F(AgentServerTest, EndsASessionThatDoesNotReadWhatItIsSent) {
+  const auto agent = connect("h1");
+  hello(*agent, "h1");
+  ASSERT_TRUE(receive(agent));
+  v1::ControllerMessage large;
+  for (int i = 0; i < 1'000'000; ++i) large.mutable_probe_request()->add_ports(50000);
+  bool queued = true;
+  for (int i = 0; i < 10 && queued; ++i) queued = server_->send("h1", large);
+  EXPECT_FALSE(queued);
+  EXPECT_EQ(server_->counters().overflowed, 1U);
+  EXPECT_TRUE(run_until([&] { return !recorder_.gone.empty(); }));
+}
+
+}  // namespace
+}  // namespace te

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "common/os/unique_fd.h"
+#include "te-controller/app/api.h"
+#include "te-controller/app/http_server.h"
+#include "te-controller/cli/api_client.h"
+#include "topology/builder.h"
+
+namespace te {
+namespace {
+
+TEST(Target, IsSplitIntoPathAndDecodedQuery) {
+  const auto request = parse_target("GET", "/v1/paths?source=h1&destination=fd00%3A%3A1&x");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->path, "/v1/paths");
+  EXPECT_EQ(request->query.at("destination"), "fd00::1");
+  EXPECT_EQ(request->query.at("x"), "");
+  EXPECT_FALSE(parse_target("GET", "no-slash"));
+  EXPECT_FALSE(parse_target("GET", "/a%2"));
+  EXPECT_FALSE(parse_target("GET", "/a?b=%zz"));
+}
+
+class ApiTest : public ::testing::Test {
+ protected:
+  HttpReply ask(const std::string& method, const std::string& target) {
+    return api_.answer(*parse_target(method, target));
+  }
+
+  Engine engine_{build_clos({}), {}, 1'000'000'000, 1'700'000'000'000'000};
+  int woken_ = 0;
+  Api api_{engine_,
+           {.version = "1",
+            .topology = "t.yaml",
+            .warnings = [] { return std::vector<std::string>{"mind"}; },
+            .wake = [this] { ++woken_; },
+            .now_ns = [] { return std::int64_t{2'000'000'000}; }}};
+};
+
+TEST_F(ApiTest, PrintsEveryPrimitiveFieldUnderItsProtoName) {
+  const HttpReply reply = ask("GET", "/v1/status");
+  EXPECT_EQ(reply.status, 200);
+  for (const char* part : {"\"mode\":\"observe\"", "\"agents_expected\":8", "\"moves_total\":0", "\"uptime_s\":1",
+                           "\"warnings\":[\"mind\"]"}) {
+    EXPECT_NE(reply.body.find(part), std::string::npos) << part << " in " << reply.body;
+  }
+}
+
+TEST_F(ApiTest, AnswersEveryViewOfAnEmptyFleet) {
+  for (const char* target : {"/v1/status", "/v1/nodes", "/v1/links", "/v1/flows", "/v1/flows?node=h1", "/v1/plan",
+                             "/v1/moves?limit=5", "/v1/paths?source=h1&destination=10.2.1.2"}) {
+    EXPECT_EQ(ask("GET", target).status, 200) << target;
+  }
+  EXPECT_NE(ask("GET", "/v1/paths?source=h1&destination=10.2.1.2").body.find("no flow runs between them"),
+            std::string::npos);
+}
+
+TEST_F(ApiTest, SaysWhatIsWrongWithACall) {
+  EXPECT_EQ(ask("GET", "/v1/nothing").status, 404);
+  EXPECT_EQ(ask("GET", "/v1/explain").status, 400);
+  EXPECT_EQ(ask("GET", "/v1/explain?flow=zz").status, 404);
+  EXPECT_EQ(ask("GET", "/v1/flows?node=spine1").status, 404);
+  EXPECT_EQ(ask("GET", "/v1/paths?source=h1").status, 400);
+  EXPECT_EQ(ask("GET", "/v1/paths?source=h1&destination=nobody").status, 404);
+  EXPECT_EQ(ask("GET", "/v1/moves?limit=many").status, 400);
+  EXPECT_EQ(ask("PUT", "/v1/act?on=true").status, 400);
+  EXPECT_EQ(ask("POST", "/v1/act").status, 400);
+  EXPECT_EQ(ask("POST", "/v1/resume").status, 409);
+  EXPECT_EQ(ask("GET", "/v1/nothing\"quoted").body, "{\"error\":\"nothing at /v1/nothing\\\"quoted\"}\n");
+  EXPECT_EQ(woken_, 0);
+}
+
+TEST_F(ApiTest, SwitchesTheModeAndWakesTheController) {
+  EXPECT_NE(ask("POST", "/v1/act?on=true").body.find("\"mode\":\"act\""), std::string::npos);
+  EXPECT_NE(ask("POST", "/v1/pause").body.find("\"mode\":\"paused\""), std::string::npos);
+  EXPECT_EQ(ask("POST", "/v1/act?on=true").status, 409);
+  EXPECT_NE(ask("POST", "/v1/resume").body.find("\"mode\":\"act\""), std::string::npos);
+  EXPECT_EQ(woken_, 3);
+}
+
+/// Serves on a socket of its own; the io_context runs in another thread.
+class ServerTest : public ::testing::Test {
+ protected:
+  ServerTest() {
+    std::string pattern = ::testing::TempDir() + "te-http-XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+    path_ = folder_ + "/api.sock";
+  }
+  ~ServerTest() override {
+    io_.stop();
+    if (thread_.joinable()) thread_.join();
+    server_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  static HttpReply echo(const HttpRequest& request) {
+    return {.status = 200, .content_type = "text/plain", .body = request.path};
+  }
+  void serve() {
+    auto server = HttpServer::on_unix_socket(io_, path_, &echo);
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = *std::move(server);
+    server_->start();
+    thread_ = std::thread([this] { io_.run(); });
+  }
+  /// Sends bytes as they are; what comes back until the server closes.
+  [[nodiscard]] std::string exchange(const std::string& bytes) const {
+    const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    std::string answer;
+    char chunk[4096];
+    for (ssize_t got = 0; (got = ::recv(fd.get(), chunk, sizeof chunk, 0)) > 0;)
+      answer.append(chunk, static_cast<std::size_t>(got));
+    return answer;
+  }
+
+  boost::asio::io_context io_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{io_.get_executor()};
+  std::unique_ptr<HttpServer> server_;
+  std::thread thread_;
+  std::string folder_;
+  std::string path_;
+};
+
+TEST_F(ServerTest, AnswersOnASocketForItsGroupOnly) {
+  serve();
+  struct stat found {};
+  ASSERT_EQ(::stat(path_.c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777U, 0660U);
+  const auto reply = call_api(path_, "GET", "/hello", std::chrono::seconds(5));
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->status, 200);
+  EXPECT_EQ(reply->body, "/hello");
+}
+
+TEST_F(ServerTest, ReplacesAStaleSocketButNotOneThatAnswersOrAFile) {
+  {
+    const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+    ASSERT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  serve();
+  const auto second = HttpServer::on_unix_socket(io_, path_, &echo);
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find("another te-controller answers"), std::string::npos);
+  EXPECT_FALSE(HttpServer::on_unix_socket(io_, folder_, &echo));
+}
+
+TEST_F(ServerTest, RefusesLargeAndMalformedRequests) {
+  serve();
+  EXPECT_NE(exchange("GET / HTTP/1.1\r\nX: " + std::string(20000, 'x') + "\r\n\r\n").find("HTTP/1.1 413"),
+            std::string::npos);
+  EXPECT_NE(exchange("POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n").find("HTTP/1.1 413"), std::string::npos);
+  EXPECT_NE(exchange("nonsense\r\n\r\n").find("HTTP/1.1 400"), std::string::npos);
+  EXPECT_NE(exchange("GET /after HTTP/1.0\r\n\r\n").find("/after"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace te
