@@ -10,7 +10,9 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::int64_t kStepNs = 30'000'000;
   std::int64_t now_ns = 1'000'000'000'000;
-  te::Engine engine(te::build_clos({}), {.initial_mode = te::Mode::kAct}, now_ns, 1'700'000'000'000'000);
+  te::EngineOptions options;
+  options.initial_mode = te::Mode::kAct;
+  te::Engine engine(te::build_clos({}), options, now_ns, 1'700'000'000'000'000);
   te::v1::Hello hello;
   hello.set_protocol_version(1);
   (void)engine.on_hello("h1", hello, now_ns);
