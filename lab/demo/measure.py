@@ -25,6 +25,15 @@ class Series:
         share = (time_s - before) / (after - before)
         return self.values[place - 1] + share * (self.values[place] - self.values[place - 1])
 
+    def before(self, time_s):
+        """The newest sample that is not after `time_s`: for events, which do not grow evenly."""
+        place = bisect.bisect_right(self.times, time_s)
+        return self.values[place - 1] if place else 0
+
+    def nearest(self, time_s):
+        """(time, value) of the sample closest to `time_s`."""
+        return min(zip(self.times, self.values), key=lambda sample: abs(sample[0] - time_s))
+
     def rate(self, begin_s, end_s):
         """Units a second over the stretch."""
         return (self.at(end_s) - self.at(begin_s)) / (end_s - begin_s)
@@ -78,9 +87,9 @@ class Endpoints:
         total = 0
         for (host, _, name), series in self.series.items():
             if name == counter and (hosts is None or host in hosts):
-                total += (series.values[-1] if end_s is None else series.at(end_s))
-                total -= 0 if begin_s is None else series.at(begin_s)
-        return round(total)
+                total += series.values[-1] if end_s is None else series.before(end_s)
+                total -= 0 if begin_s is None else series.before(begin_s)
+        return total
 
 
 def converged_at(endpoints, flows, from_s, bar_bps, hold_s=5.0, window_s=1.0, step_s=0.1):

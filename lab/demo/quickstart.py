@@ -12,7 +12,7 @@ from pathlib import Path
 import ideal
 import path_map
 import picture
-from measure import Endpoints, converged_at
+from measure import Endpoints, Series, converged_at
 from product import Product
 from te_lab import Lab, LabError, Traffic
 
@@ -47,17 +47,16 @@ class LinkLog:
 
     def __init__(self, lab):
         self.lab = lab
-        self.samples = []
+        self.ports = {}     # (switch, port) -> Series of bytes
 
     def take(self):
-        before_s = time.monotonic()
-        counted = self.lab.link_bytes()
-        self.samples.append(((before_s + time.monotonic()) / 2, counted))
+        for port, (time_s, sent_bytes) in self.lab.link_bytes().items():
+            self.ports.setdefault(port, Series()).add(time_s, sent_bytes)
 
-    def around(self, begin_s, end_s):
-        """The samples next to both ends of a stretch: two (time, counters)."""
-        return (min(self.samples, key=lambda sample: abs(sample[0] - begin_s)),
-                min(self.samples, key=lambda sample: abs(sample[0] - end_s)))
+    def rate_mbps(self, port, begin_s, end_s):
+        """(rate, begin, end) between the samples closest to both ends."""
+        (first_s, first), (last_s, last) = (self.ports[port].nearest(time_s) for time_s in (begin_s, end_s))
+        return (last - first) * 8 / (last_s - first_s) / MEGA, first_s, last_s
 
 
 class Phase:
@@ -67,33 +66,31 @@ class Phase:
         self.rates = {flow: endpoints.goodput_bps(flow, begin_s, end_s) / MEGA for flow in flows}
         self.min_flow_mbps = min(self.rates.values())
         self.sum_mbps = sum(self.rates.values())
-        (first_s, first), (last_s, last) = links.around(begin_s, end_s)
-        between = {port: (last[port] - first[port]) * 8 / (last_s - first_s) / MEGA for port in last}
-        fabric_ports = {port: rate for port, rate in between.items() if not port[1].startswith("h")}
-        self.busiest_link = max(fabric_ports, key=fabric_ports.get)
-        self.busiest_mbps = fabric_ports[self.busiest_link]
-        self.largest_difference = self._compare(lab, flows, endpoints, between, first_s, last_s)
+        between_switches = {port: links.rate_mbps(port, begin_s, end_s)[0] for port in links.ports
+                            if port[1] not in lab.names("host")}
+        self.busiest_link = max(between_switches, key=between_switches.get)
+        self.busiest_mbps = between_switches[self.busiest_link]
+        self.largest_difference = max(self._difference(lab, flows, endpoints, links, host, begin_s, end_s)
+                                      for host in lab.names("host"))
 
     @staticmethod
-    def _compare(lab, flows, endpoints, between, first_s, last_s):
-        """Largest relative difference, over the hosts, of what its leaf's port sent and what endpoints say arrived."""
+    def _difference(lab, flows, endpoints, links, host, begin_s, end_s):
+        """Relative difference of what the leaf's port towards a host sent and what endpoints say arrived there."""
         family, mtu = lab.spec["family"], lab.spec["mtu"]
-        per_byte = ideal.message_wire_bytes(MESSAGE_BYTES, mtu, family) / MESSAGE_BYTES
-        worst = 0.0
-        for host in lab.names("host"):
-            leaf, port, _ = lab.attachment(host)
-            data = sum(endpoints.goodput_bps(flow, first_s, last_s) for flow in flows if flow.destination == host)
-            acknowledged = sum(endpoints.goodput_bps(flow, first_s, last_s) for flow in flows if flow.source == host)
-            answers = acknowledged / (ideal.path_mtu(mtu) * ACK_EVERY) * ideal.answer_wire_bytes(family)
-            expected = (data * per_byte + answers) / MEGA
-            worst = max(worst, abs(between[leaf, port] - expected) / max(expected, 1e-9))
-        return worst
+        leaf, port, _ = lab.attachment(host)
+        counted, first_s, last_s = links.rate_mbps((leaf, port), begin_s, end_s)
+        data = sum(endpoints.goodput_bps(flow, first_s, last_s) for flow in flows if flow.destination == host)
+        acknowledged = sum(endpoints.goodput_bps(flow, first_s, last_s) for flow in flows if flow.source == host)
+        answers = acknowledged / (ideal.path_mtu(mtu) * ACK_EVERY) * ideal.answer_wire_bytes(family)
+        expected = (data * ideal.message_wire_bytes(MESSAGE_BYTES, mtu, family) / MESSAGE_BYTES + answers) / MEGA
+        return abs(counted - expected) / max(expected, 1e-9)
 
 
 class Quickstart:
     def __init__(self, options):
         self.options = options
         self.result = {"seed": options.seed}
+        self.drops_at_convergence = None    # what the queues had dropped when the slowest flow first was fast enough
 
     def run(self):
         options = self.options
@@ -123,9 +120,8 @@ class Quickstart:
         end_s = endpoints.known_until_s()
         begin_s = converged_s if converged_s is not None else end_s - HOLD_S
         steered = Phase(lab, flows, endpoints, links, begin_s, begin_s + HOLD_S)
-        drops_from = self.drops_at_convergence
         uplinks_after = path_map.flows_on_uplinks(lab, path_map.observe(lab, flows))
-        self.take_counts(lab, product, endpoints, acting_s, converged_s, start_s, drops_from)
+        self.take_counts(lab, product)
         if not self.options.keep:
             traffic.stop()
             endpoints.update()
@@ -152,7 +148,6 @@ class Quickstart:
 
     def steer(self, traffic, product, flows, endpoints, links, start_s, ideal_mbps):
         """Waits for convergence with a progress line; when it was, or None."""
-        self.drops_at_convergence = None
         converged_s = None
         last_line_s = last_sample_s = 0.0
         while converged_s is None and time.monotonic() < start_s + GIVE_UP_S:
@@ -186,11 +181,11 @@ class Quickstart:
         elif words:
             print(words, flush=True)
 
-    def take_counts(self, lab, product, endpoints, acting_s, converged_s, start_s, drops_from):
+    def take_counts(self, lab, product):
         status = product.get("/v1/status")
         self.result["steered"]["moves"] = status.get("moves_total", 0)
         self.result["steered"]["rollbacks"] = status.get("rollbacks_total", 0)
-        self.result["qdisc_drops_after_convergence"] = lab.queue_drops() - (drops_from or 0)
+        self.result["qdisc_drops_after_convergence"] = lab.queue_drops() - (self.drops_at_convergence or 0)
         self.result["probes"] = {"sent": status.get("probes_sent", 0), "lost": status.get("probes_lost", 0)}
         self.result["qp_source"] = self.options.qp_source
         self.result["family"] = self.options.family

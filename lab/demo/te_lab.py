@@ -96,12 +96,16 @@ class Lab:
         return run(["ip", "netns", "exec", self.netns(node), *map(str, command)], **options)
 
     def link_bytes(self):
-        """Bytes sent so far, Ethernet header counted: {(switch, port): bytes}, by the switches' own interface counters."""
+        """What every port of every switch has sent so far, by its own interface counter, Ethernet header counted:
+        {(switch, port): (time, bytes)}."""
         counted = {}
         for switch in self.names("leaf") + self.names("spine"):
-            for entry in json.loads(run(["ip", "-n", self.netns(switch), "-s", "-j", "link", "show"])):
+            begin_s = time.monotonic()
+            entries = json.loads(run(["ip", "-n", self.netns(switch), "-s", "-j", "link", "show"]))
+            middle_s = (begin_s + time.monotonic()) / 2
+            for entry in entries:
                 if entry["ifname"] not in ("lo", "mgmt0"):
-                    counted[switch, entry["ifname"]] = entry["stats64"]["tx"]["bytes"]
+                    counted[switch, entry["ifname"]] = (middle_s, entry["stats64"]["tx"]["bytes"])
         return counted
 
     def queue_drops(self):
