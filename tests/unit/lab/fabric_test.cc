@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/fabric.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "lab/commands.h"
+
+namespace te::lab {
+namespace {
+
+Spec spec_of(int hosts, int leaves, int spines) {
+  Spec spec;
+  spec.id = "x";
+  spec.hosts = hosts;
+  spec.leaves = leaves;
+  spec.spines = spines;
+  return *checked(spec);
+}
+
+TEST(Fabric, AttachesHostsToLeavesRoundRobin) {
+  const Fabric fabric = lay_out(spec_of(5, 2, 1));
+  for (std::size_t host = 0; host < 5; ++host) {
+    EXPECT_EQ(fabric.nodes[fabric.links[host].b.node].name, host % 2 == 0 ? "leaf1" : "leaf2");
+  }
+}
+
+TEST(Fabric, LinksEveryLeafToEverySpineOnce) {
+  const Fabric fabric = lay_out(spec_of(2, 3, 4));
+  std::set<std::pair<std::string, std::string>> pairs;
+  for (std::size_t link = 2; link < fabric.links.size(); ++link) {
+    pairs.emplace(fabric.nodes[fabric.links[link].a.node].name, fabric.nodes[fabric.links[link].b.node].name);
+  }
+  EXPECT_EQ(fabric.links.size(), 2U + 12U);
+  EXPECT_EQ(pairs.size(), 12U);
+}
+
+TEST(Fabric, GivesEveryPortAnAddressAndAMacOfItsOwn) {
+  for (const auto family : {IpAddress::Family::kV4, IpAddress::Family::kV6}) {
+    Spec spec = spec_of(20, 4, 8);
+    spec.family = family;
+    const Fabric fabric = lay_out(spec);
+    std::set<std::string> addresses;
+    std::set<std::string> macs;
+    for (const Link& link : fabric.links) {
+      for (const Port* port : {&link.a, &link.b}) {
+        addresses.insert(port->address.to_string());
+        macs.insert(port->mac);
+      }
+    }
+    EXPECT_EQ(addresses.size(), 2 * fabric.links.size());
+    EXPECT_EQ(macs.size(), 2 * fabric.links.size());
+  }
+}
+
+TEST(Fabric, GivesEveryNodeAManagementAddressOfItsOwn) {
+  const Fabric fabric = lay_out(spec_of(600, 4, 8));
+  std::set<std::string> addresses;
+  for (const Node& node : fabric.nodes) addresses.insert(node.management.to_string());
+  EXPECT_EQ(addresses.size(), fabric.nodes.size());
+  EXPECT_EQ(fabric.nodes[0].management.to_string(), "10.255.0.11");
+}
+
+TEST(Fabric, TakesHashSeedsFromTheSeedAndNeverZero) {
+  Spec spec = spec_of(2, 2, 2);
+  const Fabric one = lay_out(spec);
+  const Fabric again = lay_out(spec);
+  spec.seed = 2;
+  const Fabric other = lay_out(spec);
+  EXPECT_EQ(one.nodes[2].hash_seed, again.nodes[2].hash_seed);
+  EXPECT_NE(one.nodes[2].hash_seed, other.nodes[2].hash_seed);
+  EXPECT_NE(one.nodes[2].hash_seed, one.nodes[3].hash_seed);
+  EXPECT_NE(one.nodes[2].hash_seed, 0U);
+}
+
+TEST(Routes, ALeafSpreadsOtherLeavesOverAllSpines) {
+  const Fabric fabric = lay_out(spec_of(3, 3, 4));
+  const auto routes = routes_of(fabric, find_node(fabric, "leaf1"));
+  ASSERT_EQ(routes.size(), 2U);
+  EXPECT_EQ(routes[0].prefix, "10.2.0.0/16");
+  EXPECT_EQ(routes[0].next_hops.size(), 4U);
+}
+
+TEST(Routes, ASpineHasOneWayToEachLeaf) {
+  const Fabric fabric = lay_out(spec_of(3, 3, 2));
+  const auto routes = routes_of(fabric, find_node(fabric, "spine2"));
+  ASSERT_EQ(routes.size(), 3U);
+  for (const Route& route : routes) EXPECT_EQ(route.next_hops.size(), 1U);
+}
+
+TEST(Commands, ShapeEveryPortOfASwitchAndNoneOfAHost) {
+  const Fabric fabric = lay_out(spec_of(4, 2, 2));
+  EXPECT_TRUE(node_tc_batch(fabric, find_node(fabric, "h1")).empty());
+  const std::string batch = node_tc_batch(fabric, find_node(fabric, "leaf1"));
+  for (const char* port : {" h1 ", " h3 ", " spine1 ", " spine2 "})
+    EXPECT_NE(batch.find(port), std::string::npos) << port;
+}
+
+}  // namespace
+}  // namespace te::lab
