@@ -31,10 +31,11 @@ void join(Fabric& fabric, PortId a, PortId b, double capacity_bps) {
 }  // namespace
 
 Fabric build_clos(const ClosSpec& spec) {
-  TE_CHECK(spec.leaves >= 1 && spec.leaves <= 250, "a Clos has 1 to 250 leaves");
-  TE_CHECK(spec.spines >= 1 && spec.spines <= 250, "a Clos has 1 to 250 spines");
-  TE_CHECK(spec.hosts_per_leaf >= 1 && spec.hosts_per_leaf <= 254, "a leaf has 1 to 254 hosts");
-  TE_CHECK(spec.cables >= 1 && spec.cables <= 4, "a leaf has 1 to 4 cables to a spine");
+  const auto within = [](std::uint32_t number, std::uint32_t most) { return number >= 1 && number <= most; };
+  TE_CHECK(within(spec.leaves, 250), "a Clos has 1 to 250 leaves");
+  TE_CHECK(within(spec.spines, 250), "a Clos has 1 to 250 spines");
+  TE_CHECK(within(spec.hosts_per_leaf, 254), "a leaf has 1 to 254 hosts");
+  TE_CHECK(within(spec.cables, 4), "a leaf has 1 to 4 cables to a spine");
   Fabric fabric;
   std::vector<NodeId> spines;
   for (std::uint32_t s = 1; s <= spec.spines; ++s) spines.push_back(add_node(fabric, "spine", s, NodeKind::kSpine));

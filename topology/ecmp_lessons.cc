@@ -143,7 +143,8 @@ Result<Lesson> EcmpKnowledge::learn(const AddressPair& pair, std::uint16_t port,
   follow_fabric();
   const auto ends = find_ends(pair);
   if (!ends) return Error{describe(pair, port) + ": no way between two hosts of the topology"};
-  TE_CHECK(hop.at < switches_.size() && hop.link < routing_->fabric().links().size(), "a hop of another fabric");
+  TE_CHECK(hop.at < switches_.size(), "a switch of another fabric");
+  TE_CHECK(hop.link < routing_->fabric().links().size(), "a link of another fabric");
   return learn_at(pair, port, group_of(hop.at, ends->destination), hop, now_ns);
 }
 

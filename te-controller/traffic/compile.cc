@@ -49,7 +49,7 @@ class Compiler {
   void judge_paths() {
     usable_.resize(input_.paths.size());
     for (PathIndex path = 0; path < usable_.size(); ++path)
-      usable_[path] = takes_flows(fabric_, input_.paths.links(path));
+      usable_[path] = takes_flows(fabric_, input_.paths.links(path)) ? 1 : 0;
   }
 
   [[nodiscard]] bool live(PathIndex path) const {
@@ -69,14 +69,15 @@ class Compiler {
       ++problem_.unknown_path_flows;
       return;
     }
-    const bool stays_usable = usable_[flow.current_path];
+    const bool stays_usable = usable_[flow.current_path] != 0;
     if (live(flow.current_path)) problem_.start_path[index] = flow.current_path;
     options_.clear();
     if (stays_usable) options_.push_back({flow.current_path, flow.current_port});
     if (flow.immovable.empty()) {
       for (std::uint32_t i = 0; i < flow.candidate_count; ++i) {
         const Candidate& candidate = input_.candidates[flow.first_candidate + i];
-        if (usable_[candidate.path] && !same_links(candidate.path, flow.current_path)) options_.push_back(candidate);
+        if (usable_[candidate.path] != 0 && !same_links(candidate.path, flow.current_path))
+          options_.push_back(candidate);
       }
     }
     if (options_.size() > (stays_usable ? 1U : 0U)) {

@@ -43,7 +43,7 @@ bool pays(std::span<const double> rates, std::span<const double> before, double 
 class Polisher {
  public:
   Polisher(const PlanInput& input, const Problem& problem, Placement start, double least_gain)
-      : input_(input), problem_(problem), exact_(input, problem), work_(std::move(start)), least_gain_(least_gain) {}
+      : problem_(problem), exact_(input, problem), work_(std::move(start)), least_gain_(least_gain) {}
 
   Placement run() {
     if (!exact_.worthwhile()) return work_;
@@ -126,7 +126,6 @@ class Polisher {
     return true;
   }
 
-  const PlanInput& input_;
   const Problem& problem_;
   Exact exact_;
   Placement work_;
