@@ -154,14 +154,19 @@ def check_bench(factor: float) -> Counts:
 STEPS = {
     "format": lambda options: check_format(),
     "docs": lambda options: single("docs", ["scripts/metrics_doc.py", "--check"], 60),
-    "dev": lambda options: ctest("dev"),
-    "fabric": lambda options: counted("fabric", ["tests/fabric/run", "out/build/dev"], 1500),
+    "release": lambda options: ctest("release"),
+    "fabric": lambda options: counted("fabric", ["tests/fabric/run", "out/build/release"], 1500),
     "asan-ubsan": lambda options: ctest("asan-ubsan"),
     "fuzz": lambda options: check_fuzz(600 if options.full else 10),
-    "tidy": lambda options: check_tidy(),
     "tsan": lambda options: ctest("tsan", "threads"),
     "quickstart": lambda options: single("quickstart", ["./quickstart", "--seed", "1", "--out", "out/check/quickstart"], 600),
     "bench": lambda options: check_bench(1.0 if options.full else 2.0),
+}
+
+# Too long for every change: only with --full, or by name.
+LONG_STEPS = {
+    "tidy": lambda options: check_tidy(),
+    "seeds": lambda options: counted("seeds", ["tests/fabric/seeds", "out/build/release"], 3600),
 }
 
 
@@ -173,8 +178,9 @@ def install() -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="the long ones too: all seeds, ten minutes a fuzzer, limits unrelaxed")
-    parser.add_argument("--only", nargs="+", choices=STEPS, metavar="STEP", help="only these steps: " + ", ".join(STEPS))
+    parser.add_argument("--full", action="store_true", help="the long ones too: clang-tidy, all seeds, ten minutes a fuzzer, limits unrelaxed")
+    parser.add_argument("--only", nargs="+", choices=[*STEPS, *LONG_STEPS], metavar="STEP",
+                        help="only these steps: " + ", ".join([*STEPS, *LONG_STEPS]))
     options = parser.parse_args()
     os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     LOGS.mkdir(parents=True, exist_ok=True)
@@ -184,10 +190,11 @@ def main() -> int:
         print(Counts(failed=1))
         return 1
     total = Counts()
-    for name in options.only or STEPS:
+    steps = STEPS | LONG_STEPS
+    for name in options.only or (steps if options.full else STEPS):
         print(f"check: {name} ...", flush=True)
         started = time.monotonic()
-        counts = STEPS[name](options)
+        counts = steps[name](options)
         total += counts
         print(f"check: {name}: {counts} in {time.monotonic() - started:.0f} s (log: {log_of(name).parent})", flush=True)
     print(f"check: took {time.monotonic() - begin:.0f} s")

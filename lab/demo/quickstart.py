@@ -19,6 +19,7 @@ from te_lab import Lab, LabError, Traffic
 MESSAGE_BYTES = 65536
 QPS = 2
 ACK_EVERY = 4
+WINDOW_PACKETS = 16
 WARM_UP_S = 1.5
 ECMP_S = 5.0
 HOLD_S = 5.0
@@ -97,7 +98,8 @@ class Quickstart:
         with Lab(options.programs / "te-lab", f"qs{os.getpid()}", hosts=8, leaves=2, spines=4, rate="50mbit", mtu=4500,
                  seed=options.seed, family=options.family) as lab:
             print(f"lab {lab.id}: 8 hosts, 2 leaves, 4 spines, links of 50 Mbit/s; seed {options.seed}", flush=True)
-            traffic = Traffic(lab, pattern="ring", qps=QPS, message_bytes=MESSAGE_BYTES, ack_every=ACK_EVERY)
+            traffic = Traffic(lab, pattern="ring", qps=QPS, message_bytes=MESSAGE_BYTES, ack_every=ACK_EVERY,
+                              window_packets=WINDOW_PACKETS)
             with Product(lab, options.programs, options.qp_source, options.attach) as product:
                 self.show(lab, traffic, product)
                 if options.keep:
@@ -191,6 +193,7 @@ class Quickstart:
         self.result["family"] = self.options.family
 
     def take_endpoint_counts(self, endpoints, acting_s):
+        self.result["window_packets"] = WINDOW_PACKETS
         for counter in ("retransmitted", "naks_sent", "duplicates", "timeouts", "messages_lost", "messages_completed", "ce_marks"):
             self.result[counter] = endpoints.count(counter, acting_s)
         trouble = endpoints.trouble.values()
@@ -255,6 +258,13 @@ Ctrl-C takes it down.""", flush=True)
             difference = self.result[phase]["counter_difference"]
             if difference > TOLERANCE:
                 wrong.append(f"goodput ({phase}) and the switches' link counters differ by {difference:.1%}")
+        repeated, moves = self.result["retransmitted"], self.result["steered"]["moves"]
+        if repeated > WINDOW_PACKETS * moves:
+            wrong.append(f"{repeated} packets retransmitted: more than a send window of {WINDOW_PACKETS} for each of {moves} moves")
+        for key, what in (("messages_lost", "messages lost"), ("timeouts", "timeouts"),
+                          ("qdisc_drops_after_convergence", "packets dropped by switch queues once converged")):
+            if self.result[key]:
+                wrong.append(f"{self.result[key]} {what}")
         return wrong
 
 
