@@ -72,10 +72,11 @@ int status(const std::string& id, bool as_json) {
     if (!line) return fail(line.error());
     text += (text.empty() ? "" : as_json ? ",\n" : "\n") + *line;
   }
-  if (as_json)
+  if (as_json) {
     std::printf("[%s]\n", text.c_str());
-  else
+  } else {
     std::printf("%s\n", text.empty() ? "no labs" : text.c_str());
+  }
   return 0;
 }
 

@@ -12,12 +12,16 @@
 
 namespace te::lab {
 
+namespace {
+
+struct DestroySkeleton {
+  void operator()(mark* skeleton) const { mark::destroy(skeleton); }
+};
+
+}  // namespace
+
 struct Marker::Program {
-  mark_bpf* skeleton = nullptr;
-  Program() = default;
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-  ~Program() { mark_bpf__destroy(skeleton); }
+  std::unique_ptr<mark, DestroySkeleton> skeleton;
 };
 
 Marker::Marker(std::unique_ptr<Program> program) : program_(std::move(program)) {}
@@ -28,10 +32,10 @@ Marker::~Marker() = default;
 Result<Marker> Marker::load(std::uint32_t mark_bytes) {
   libbpf_set_print(nullptr);
   auto program = std::make_unique<Program>();
-  program->skeleton = mark_bpf__open();
-  if (program->skeleton == nullptr) return errno_error("open the congestion marking program");
+  program->skeleton.reset(mark::open());
+  if (!program->skeleton) return errno_error("open the congestion marking program");
   program->skeleton->rodata->mark_bytes = mark_bytes;
-  const int failed = mark_bpf__load(program->skeleton);
+  const int failed = mark::load(program->skeleton.get());
   if (failed != 0) return errno_error("load the congestion marking program (needs root and kernel BTF)", -failed);
   return Marker(std::move(program));
 }

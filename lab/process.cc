@@ -164,10 +164,11 @@ Result<void> run_in_children(const std::vector<std::function<Result<void>()>>& t
     if (!outcome) break;
     if (running.size() >= static_cast<std::size_t>(at_once)) finish_oldest();
     auto child = start_child(task);
-    if (child)
+    if (child) {
       running.push_back(std::move(*child));
-    else
+    } else {
       outcome = std::move(child).error();
+    }
   }
   while (!running.empty()) finish_oldest();
   return outcome;

@@ -56,7 +56,8 @@ Result<Spec> checked(Spec spec) {
                             in_range("hosts on one leaf", hosts_per_leaf, 1, 250)}) {
     if (!check) return check.error();
   }
-  if (!(spec.rate_bps >= 1e6 && spec.rate_bps <= 1e11)) return Error{"rate must be 1mbit to 100gbit"};
+  const bool rate_in_range = spec.rate_bps >= 1e6 && spec.rate_bps <= 1e11;
+  if (!rate_in_range) return Error{"rate must be 1mbit to 100gbit"};
   if (spec.seed == 0) return Error{"seed must not be 0: the kernel would take a random one"};
   if (spec.mark_bytes == 0) {
     spec.mark_bytes = kMarkPackets * (static_cast<std::uint32_t>(path_mtu_of(spec.mtu)) + kHeaderBytes);
@@ -71,10 +72,11 @@ Result<Spec> read_spec(const YamlReader& root, Spec defaults) {
   Error failed;
   const auto integer = [&](const char* key, auto& field, std::int64_t most) {
     auto value = root.integer_or(key, static_cast<std::int64_t>(field), 0, most);
-    if (!value)
+    if (!value) {
       failed = std::move(value).error();
-    else
+    } else {
       field = static_cast<std::remove_reference_t<decltype(field)>>(*value);
+    }
   };
   integer("hosts", spec.hosts, 4000);
   integer("leaves", spec.leaves, 99);

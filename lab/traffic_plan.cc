@@ -70,8 +70,9 @@ Result<std::size_t> host_called(const Fabric& fabric, const YamlReader& entry, c
   auto name = entry.string(key);
   if (!name) return std::move(name).error();
   const std::size_t index = find_node(fabric, *name);
-  if (index >= static_cast<std::size_t>(fabric.spec.hosts))
+  if (index >= static_cast<std::size_t>(fabric.spec.hosts)) {
     return entry.error("'" + *name + "' is no host of this lab");
+  }
   return index;
 }
 
@@ -79,6 +80,7 @@ Result<std::size_t> host_called(const Fabric& fabric, const YamlReader& entry, c
 
 std::vector<std::string> pattern_names() {
   std::vector<std::string> names;
+  names.reserve(kPatterns.size());
   for (const Pattern& pattern : kPatterns) names.emplace_back(pattern.name);
   return names;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which flow takes which spine, seen on the leaves' own ports."""
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,11 +11,12 @@ WATCHER = Path(__file__).with_name("watch_uplinks.py")
 def observe(lab, flows, seconds=0.3):
     """{flow: spine} from the packets that leave the leaves; a flow that was not seen is absent."""
     spines = lab.names("spine")
-    started = {leaf: lab.popen(leaf, [sys.executable, WATCHER, seconds, *spines], stdout=-1, text=True) for leaf in lab.names("leaf")}
+    started = [lab.popen(leaf, [sys.executable, WATCHER, seconds, *spines], stdout=subprocess.PIPE, text=True)
+               for leaf in lab.names("leaf")]
     address = {lab.attachment(host)[2]: host for host in lab.names("host")}
     by_key = {(flow.source, flow.destination, flow.destination_qpn): flow for flow in flows}
     taken = {}
-    for process in started.values():
+    for process in started:
         for spine, seen in json.loads(process.communicate()[0]).items():
             for source, destination, qpn, _ in seen:
                 flow = by_key.get((address.get(source), address.get(destination), qpn))

@@ -48,7 +48,8 @@ def fabric(left, top, width, title, subtitle, lab, uplinks, best):
         share = 0.30 + 0.13 * (place % 2)
         x = spine_x[spine] + (leaf_x[leaf] - spine_x[spine]) * share
         y = spine_y + (leaf_y - spine_y) * share
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="11" fill="{PAPER}" stroke="{heat(len(flows), best)}" stroke-width="2"/>')
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="11" fill="{PAPER}" stroke="{heat(len(flows), best)}" '
+                     f'stroke-width="2"/>')
         parts.append(text(x, y + 4.5, str(len(flows)), 13, INK, "middle", "bold"))
     for spine, x in spine_x.items():
         parts += [box(x - 38, spine_y - 15, 76, 30, INK), text(x, spine_y + 5, spine, 13, PAPER, "middle")]

@@ -33,7 +33,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="quickstart", description="Builds the product, runs it on a lab of network namespaces "
                                      "on this machine, and shows what it does to colliding RoCEv2 flows. Needs root.")
     parser.add_argument("--seed", type=int, default=1, help="decides ECMP hashes and QPNs (default 1)")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="where quickstart.json and quickstart.svg go (default out)")
+    parser.add_argument("--out", type=Path, default=Path("out"),
+                        help="where quickstart.json and quickstart.svg go (default out)")
     parser.add_argument("--qp-source", choices=("file", "none"), default="file",
                         help="none: withhold the QP table from the agents (default file)")
     parser.add_argument("--family", type=int, choices=(4, 6), default=4, help="IP version of the fabric (default 4)")
@@ -168,7 +169,8 @@ class Quickstart:
             if now_s - last_line_s >= 0.5:
                 product.check_alive()
                 moves = product.get("/v1/status").get("moves_total", 0)
-                self.progress(f"acting {now_s - start_s:4.1f} s: slowest flow {slowest:5.2f} of {ideal_mbps:.2f} Mbit/s, {moves} moves")
+                self.progress(f"acting {now_s - start_s:4.1f} s: slowest flow {slowest:5.2f} of {ideal_mbps:.2f} Mbit/s, "
+                              f"{moves} moves")
                 last_line_s = now_s
             converged_s = converged_at(endpoints, flows, start_s, BAR * ideal_mbps * MEGA, HOLD_S)
         links.take()
@@ -194,7 +196,8 @@ class Quickstart:
 
     def take_endpoint_counts(self, endpoints, acting_s):
         self.result["window_packets"] = WINDOW_PACKETS
-        for counter in ("retransmitted", "naks_sent", "duplicates", "timeouts", "messages_lost", "messages_completed", "ce_marks"):
+        for counter in ("retransmitted", "naks_sent", "duplicates", "timeouts", "messages_lost", "messages_completed",
+                        "ce_marks"):
             self.result[counter] = endpoints.count(counter, acting_s)
         trouble = endpoints.trouble.values()
         self.result |= {key: sum(each[key] for each in trouble) for key in ("icrc_errors", "malformed", "receive_drops")}

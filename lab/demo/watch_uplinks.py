@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run in a leaf's namespace: looks at the packets that leave towards the spines and says which flow takes which uplink.
 
-    watch_uplinks.py SECONDS PORT...      prints {"PORT": [["SOURCE ADDRESS", "DESTINATION ADDRESS", DESTINATION QPN, SOURCE PORT], ...]}
+    watch_uplinks.py SECONDS PORT...
+
+Prints {"PORT": [["SOURCE ADDRESS", "DESTINATION ADDRESS", DESTINATION QPN, SOURCE PORT], ...], ...}.
 """
 import json
 import socket

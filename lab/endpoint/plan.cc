@@ -18,33 +18,37 @@ class FieldReader {
   template <class Number>
   void number(const char* key, Number& field) {
     auto value = reader_.integer_or(key, 0, 0, INT64_MAX);
-    if (value)
+    if (value) {
       field = static_cast<Number>(*value);
-    else
+    } else {
       fail(std::move(value).error());
+    }
   }
   void text(const char* key, std::string& field) {
     auto value = reader_.string(key);
-    if (value)
+    if (value) {
       field = std::move(*value);
-    else
+    } else {
       fail(std::move(value).error());
+    }
   }
   void flag(const char* key, bool& field) {
     auto value = reader_.boolean_or(key, false);
-    if (value)
+    if (value) {
       field = *value;
-    else
+    } else {
       fail(std::move(value).error());
+    }
   }
   void address(const char* key, IpAddress& field) {
     std::string written;
     text(key, written);
     auto value = IpAddress::parse(written);
-    if (value)
+    if (value) {
       field = *value;
-    else
+    } else {
       fail(std::move(value).error());
+    }
   }
   Result<void> result() const {
     if (failed_.message.empty()) return {};

@@ -80,12 +80,13 @@ void QueuePair::on_packet(const roce::Packet& packet, std::int64_t now_ns) {
     return;
   }
   const std::uint8_t syndrome = packet.aeth ? packet.aeth->syndrome : roce::kSyndromeAck;
-  if ((syndrome & roce::kSyndromeClassMask) == 0)
+  if ((syndrome & roce::kSyndromeClassMask) == 0) {
     requester_.on_ack(packet.psn, now_ns);
-  else if (syndrome == roce::kSyndromeNakSequence)
+  } else if (syndrome == roce::kSyndromeNakSequence) {
     requester_.on_sequence_nak(packet.psn, now_ns);
-  else
+  } else {
     requester_.on_fatal_nak();
+  }
 }
 
 std::vector<roce::Packet> QueuePair::take_control() {

@@ -77,10 +77,11 @@ void Responder::accept(const roce::Packet& packet) {
 void Responder::acknowledge() {
   unacknowledged_ = 0;
   const Answer answer{roce::kSyndromeAck, (expected_psn_ - 1) & roce::kPsnMask, msn_};
-  if (!answers_.empty() && answers_.back().syndrome == roce::kSyndromeAck)
+  if (!answers_.empty() && answers_.back().syndrome == roce::kSyndromeAck) {
     answers_.back() = answer;
-  else
+  } else {
     answers_.push_back(answer);
+  }
 }
 
 void Responder::refuse(std::uint8_t syndrome) {
