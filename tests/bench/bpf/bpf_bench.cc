@@ -146,9 +146,9 @@ class Subject {
   explicit Subject(bool v6) : v6_(v6), udp_at_(kEthernetBytes + (v6 ? 40 : 20)) {
     roce_frame_ = frame_of(roce::build(packet_of_family(v6)));
     Bytes tcp = roce_frame_;
-    tcp[v6 ? kEthernetBytes + 6 : kEthernetBytes + 9] = 6;
+    tcp.at(v6 ? kEthernetBytes + 6 : kEthernetBytes + 9) = 6;
     Bytes other_port = roce_frame_;
-    other_port[udp_at_ + 2] = 0;
+    other_port.at(udp_at_ + 2) = 0;
     other_frames_ = {tcp, other_port};
   }
 
