@@ -58,11 +58,18 @@ class Lab:
             command += ["--" + key.replace("_", "-"), str(value)]
         self.id = run(command).strip()
         self.directory = Path("/run/te-lab") / self.id
+        self.guard = self._start_guard()
         description = json.loads((self.directory / "lab.json").read_text())
         self.spec = description["spec"]
         self.nodes = {node["name"]: node for node in description["nodes"]}
         self.links = description["links"]
         self.rate_bps = float(self.spec["rate"].removesuffix("bit"))
+
+    def _start_guard(self):
+        """A process that takes the lab down when we end without doing so: then its standard input is closed."""
+        return subprocess.Popen(["sh", "-c", 'read -r _; exec "$0" down --id "$1"', self.program, self.id],
+                                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                start_new_session=True)
 
     def __enter__(self):
         return self
@@ -73,6 +80,10 @@ class Lab:
     def down(self):
         if os.path.exists(self.directory):
             run([self.program, "down", "--id", self.id])
+        if self.guard:
+            self.guard.kill()
+            self.guard.communicate()
+            self.guard = None
 
     def names(self, kind):
         return [name for name, node in self.nodes.items() if node["kind"] == kind]

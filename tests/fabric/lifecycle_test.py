@@ -9,6 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import te_lab as te_lab_module
 from support import TE_LAB, lab_id, left_over, make_lab, namespaces, te_lab
 from te_lab import Traffic, wait_for
 
@@ -130,6 +131,15 @@ class Lifecycle(unittest.TestCase):
             lab.down()
             self.assertEqual(left_over(lab.id), [])
 
+    def test_a_program_that_is_killed_leaves_no_lab_behind(self):
+        identifier = self.new_id()
+        program = subprocess.Popen(["/usr/bin/python3", "-c", HOLD_A_LAB, DEMO, TE_LAB, identifier], stdout=subprocess.PIPE)
+        self.assertEqual(program.stdout.readline(), b"up\n")
+        self.assertNotEqual(left_over(identifier), [])
+        program.kill()
+        program.communicate()
+        wait_for(lambda: not left_over(identifier), 10, "the lab outlives its program")
+
     def test_the_topology_file_has_no_seed_and_no_routes(self):
         with make_lab(hosts=2, spines=2, seed=424242) as lab:
             text = (lab.directory / "topology.yaml").read_text()
@@ -155,6 +165,18 @@ class Lifecycle(unittest.TestCase):
                 self.assertGreater(answers, 60)
                 self.assertLess(answers, 250)
 
+
+DEMO = Path(te_lab_module.__file__).parent
+
+HOLD_A_LAB = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from te_lab import Lab, Traffic
+with Lab(sys.argv[2], sys.argv[3], hosts=2, spines=1) as lab:
+    traffic = Traffic(lab, pattern="pairs")
+    print("up", flush=True)
+    time.sleep(60)
+"""
 
 REACH = """
 import socket, sys
