@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <set>
 #include <utility>
 
 namespace te {
@@ -83,11 +82,12 @@ std::shared_ptr<const PlanJob> PlanBuilder::build(std::shared_ptr<const Fabric> 
   job->input.limits = {.moves_per_cycle = static_cast<std::size_t>(options_.moves_per_cycle),
                        .hysteresis = options_.hysteresis};
   std::map<AddressPair, PairInJob> pairs;
+  auto known = pairs.end();  // flows of a pair follow each other
   std::vector<traffic::Candidate> candidates;
   for (const auto& [id, flow] : parts_.fleet->flows()) {
     const FlowKind kind = flow.kind(now_ns);
     if (kind == FlowKind::kIdle) continue;
-    auto known = pairs.find(id.pair());
+    if (known == pairs.end() || known->first != id.pair()) known = pairs.find(id.pair());
     if (known == pairs.end()) {
       PairOptions options = options_of(*parts_.routing, *parts_.knowledge, id.pair());
       known = pairs.emplace(id.pair(), add_pair(job->input.paths, std::move(options))).first;
@@ -103,10 +103,11 @@ std::shared_ptr<const PlanJob> PlanBuilder::build(std::shared_ptr<const Fabric> 
     planned.immovable = immovable(flow, now_ns);
     candidates.clear();
     if (planned.elastic && planned.immovable.empty()) {
-      std::set<std::uint16_t> offered;  // a port that may lead onto several parallel links is offered once
       for (std::size_t i = 0; i < pair.indices.size(); ++i) {
         const std::uint16_t to = port_for(pair.options, i, flow, port);
-        if (to != 0 && offered.insert(to).second) candidates.push_back({.path = pair.indices[i], .port = to});
+        // A port that may lead onto several parallel links is offered once.
+        const bool offered = std::ranges::any_of(candidates, [to](const auto& other) { return other.port == to; });
+        if (to != 0 && !offered) candidates.push_back({.path = pair.indices[i], .port = to});
       }
     }
     job->input.add_flow(std::move(planned), candidates);
