@@ -49,12 +49,22 @@ function(te_program name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} te_warnings)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  if(TE_SANITIZE)  # such builds are for tests; programs are built there when asked for by name
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
 endfunction()
 
-# te_test(NAME SOURCES a.cc ... [DEPS lib ...] [LABELS unit|bpf ...]): a GoogleTest program; each of its cases is a ctest.
+# All that te_test() declares with LABEL threads.
+add_custom_target(te_thread_tests)
+
+# te_test(NAME SOURCES a.cc ... [DEPS lib ...] LABEL unit|threads|bpf): a GoogleTest program; each of its cases is a ctest.
+# threads: a unit test of code with threads or an event loop, which also runs under ThreadSanitizer.
 function(te_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;DEPS" ${ARGN})
   te_program(${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS} GTest::gtest_main)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests EXCLUDE_FROM_ALL OFF)
+  if(ARG_LABEL STREQUAL threads)
+    add_dependencies(te_thread_tests ${name})
+  endif()
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT 300 DISCOVERY_TIMEOUT 60)
 endfunction()

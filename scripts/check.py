@@ -77,13 +77,13 @@ def build(preset: str, targets: list[str] = ()) -> bool:
     return status == 0
 
 
-def ctest(preset: str, labels: str | None = None) -> Counts:
-    """Builds a preset and runs its ctests; counts come from the JUnit file that ctest writes."""
-    if not build(preset):
+def ctest(preset: str, labels: str | None = None, targets: list[str] = ()) -> Counts:
+    """Builds a preset (or some targets) and runs its ctests; counts come from the JUnit file that ctest writes."""
+    if not build(preset, targets):
         return Counts(failed=1)
     junit = LOGS / f"{preset}.xml"
     junit.unlink(missing_ok=True)
-    command = ["ctest", "--test-dir", f"out/build/{preset}", "--output-on-failure", "--output-junit", str(junit)]
+    command = ["ctest", "--test-dir", f"out/build/{preset}", "-j", JOBS, "--output-on-failure", "--output-junit", str(junit)]
     if labels:
         command += ["-L", labels]
     status, output = run(f"ctest {preset}", command, 1800)
@@ -158,7 +158,7 @@ STEPS = {
     "fabric": lambda options: counted("fabric", ["tests/fabric/run", "out/build/release"], 1500),
     "asan-ubsan": lambda options: ctest("asan-ubsan"),
     "fuzz": lambda options: check_fuzz(600 if options.full else 10),
-    "tsan": lambda options: ctest("tsan", "threads"),
+    "tsan": lambda options: ctest("tsan", "threads", ["te_thread_tests"]),
     "quickstart": lambda options: single("quickstart", ["./quickstart", "--seed", "1", "--out", "out/check/quickstart"], 600),
     "bench": lambda options: check_bench(1.0 if options.full else 2.0),
 }

@@ -57,20 +57,19 @@ bool FramedConnection::send(const google::protobuf::MessageLite& message) {
   return true;
 }
 
-asio::awaitable<void> FramedConnection::run_writer() {
-  const auto self = shared_from_this();
-  while (open_) {
+asio::awaitable<void> FramedConnection::run_writer(std::shared_ptr<FramedConnection> self) {
+  while (self->open_) {
     boost::system::error_code failed;
-    if (queue_.empty()) {
-      wake_.expires_at(asio::steady_timer::time_point::max());
-      co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, failed));
+    if (self->queue_.empty()) {
+      self->wake_.expires_at(asio::steady_timer::time_point::max());
+      co_await self->wake_.async_wait(asio::redirect_error(asio::use_awaitable, failed));
       continue;
     }
-    const std::string frame = std::move(queue_.front());
-    queue_.pop_front();
-    co_await asio::async_write(stream_, asio::buffer(frame), asio::redirect_error(asio::use_awaitable, failed));
-    queued_bytes_ -= frame.size();
-    if (failed) close();
+    const std::string frame = std::move(self->queue_.front());
+    self->queue_.pop_front();
+    co_await asio::async_write(self->stream_, asio::buffer(frame), asio::redirect_error(asio::use_awaitable, failed));
+    self->queued_bytes_ -= frame.size();
+    if (failed) self->close();
   }
 }
 

@@ -26,8 +26,9 @@ class FramedConnection : public std::enable_shared_from_this<FramedConnection> {
   boost::asio::awaitable<Result<std::string>> read(std::chrono::milliseconds idle_limit);
   /// Queues a message; false when the queue is full (the caller counts or coalesces) or the connection is closed.
   bool send(const google::protobuf::MessageLite& message);
-  /// Writes what send() queues until close() or an error; spawn once.
-  boost::asio::awaitable<void> run_writer();
+  /// Writes what send() queues until close() or an error; spawn once. Owns the connection from the call on: a coroutine
+  /// is spawned before it runs.
+  static boost::asio::awaitable<void> run_writer(std::shared_ptr<FramedConnection> self);
   /// Ends reader and writer; idempotent.
   void close();
 

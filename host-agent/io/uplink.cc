@@ -136,7 +136,7 @@ asio::awaitable<Result<void>> Uplink::session(Endpoint controller) {
   if (stopped_) co_return Error{"stopped"};
   const auto connection = std::make_shared<FramedConnection>(std::move(*stream), kQueueLimitBytes);
   connection_ = connection;
-  asio::co_spawn(io_, connection->run_writer(), asio::detached);
+  asio::co_spawn(io_, FramedConnection::run_writer(connection), asio::detached);
   spdlog::debug("controller {}: connected", to_string(controller));
   auto ended = co_await converse(connection);
   connection->close();

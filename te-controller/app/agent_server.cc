@@ -149,7 +149,7 @@ asio::awaitable<void> AgentServer::session(std::shared_ptr<State> state, tcp::so
     co_return;
   }
   auto connection = std::make_shared<FramedConnection>(std::move(stream), kQueueLimitBytes);
-  asio::co_spawn(state->acceptor.get_executor(), connection->run_writer(), asio::detached);
+  asio::co_spawn(state->acceptor.get_executor(), FramedConnection::run_writer(connection), asio::detached);
   co_await serve(state, connection, peer, *name);
   connection->close();
 }

@@ -53,7 +53,7 @@ class FakeController {
                                       asio::redirect_error(asio::use_awaitable, failed));
       if (failed) continue;
       connection_ = std::make_shared<FramedConnection>(std::move(stream), std::size_t{1} << 20);
-      asio::co_spawn(io_, connection_->run_writer(), asio::detached);
+      asio::co_spawn(io_, FramedConnection::run_writer(connection_), asio::detached);
       asio::co_spawn(io_, converse(connection_), asio::detached);
     }
   }

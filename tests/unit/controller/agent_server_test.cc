@@ -78,7 +78,7 @@ class AgentServerTest : public ::testing::Test {
         },
         asio::detached);
     EXPECT_TRUE(run_until([&] { return over; }));
-    if (connection) asio::co_spawn(io_, connection->run_writer(), asio::detached);
+    if (connection) asio::co_spawn(io_, FramedConnection::run_writer(connection), asio::detached);
     return connection;
   }
   static void hello(FramedConnection& connection, const std::string& node) {

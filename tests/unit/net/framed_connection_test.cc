@@ -45,7 +45,7 @@ class FramedConnectionTest : public testing::Test {
         asio::detached);
   }
   void start_writer(const std::shared_ptr<FramedConnection>& connection) {
-    asio::co_spawn(pair_.io, connection->run_writer(), asio::detached);
+    asio::co_spawn(pair_.io, FramedConnection::run_writer(connection), asio::detached);
   }
 
   CertificateAuthority authority_;
