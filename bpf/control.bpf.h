@@ -7,8 +7,8 @@
 
 enum { kTeNoEntry = 2, kTeTooBig = 7, kTeBusy = 16, kTeInvalid = 22 };
 
-static __always_inline int te_control_flow(void *flows, const void *key, __u32 operation, __u16 steer_port) {
-  struct TeFlow *flow = bpf_map_lookup_elem(flows, key);
+static __always_inline int te_control_flow(void* flows, const void* key, __u32 operation, __u16 steer_port) {
+  struct TeFlow* flow = bpf_map_lookup_elem(flows, key);
   if (operation == kTeControlErase) {
     if (!flow) return -kTeNoEntry;
     if (flow->steer_port) return -kTeBusy;

@@ -7,7 +7,7 @@
 
 #define TE_EVENT_BIT(kind) (1u << (kind))
 
-static __always_inline int te_within_limit(struct TeEventLimit *limit) {
+static __always_inline int te_within_limit(struct TeEventLimit* limit) {
   const __u64 second_ns = 1000000000;
   __u64 now = bpf_ktime_get_ns();
   if (now - limit->window_start_ns >= second_ns) {
@@ -19,18 +19,18 @@ static __always_inline int te_within_limit(struct TeEventLimit *limit) {
   return 1;
 }
 
-static __noinline int te_send_event(struct TeEvent *event, struct TeFlow *flow) {
+static __noinline int te_send_event(struct TeEvent* event, struct TeFlow* flow) {
   if (!event || !flow) return 0;
   /* The mask keeps the index within the array in a way that the verifier sees. */
   if (event->kind != kTeNewFlow && !te_within_limit(&flow->limits[(event->kind - 1) & (kTeLimitedKinds - 1)])) return 0;
   if (!bpf_ringbuf_output(&te_events, event, sizeof *event, 0)) return 1;
-  struct TeLosses *losses = te_losses_entry();
+  struct TeLosses* losses = te_losses_entry();
   if (losses) te_add(&losses->events, 1);
   return 0;
 }
 
 /* The kinds of event, as TE_EVENT_BITs, that a packet of a known flow gives rise to; notes a changed source port. */
-static __always_inline __u32 te_events_of(struct TeFlow *flow, const struct TePacket *packet, __u16 *old_port) {
+static __always_inline __u32 te_events_of(struct TeFlow* flow, const struct TePacket* packet, __u16* old_port) {
   __u32 events = 0;
   __u16 seen = TE_READ_ONCE(flow->source_port);
   int has_port = !(packet->traits & kTeOpCnp); /* NICs send CNPs from any port, 0 included */
@@ -50,7 +50,7 @@ static __always_inline __u32 te_events_of(struct TeFlow *flow, const struct TePa
   return events;
 }
 
-static __always_inline void te_fill_event(struct TeEvent *event, const struct TePacket *packet, __u32 ifindex,
+static __always_inline void te_fill_event(struct TeEvent* event, const struct TePacket* packet, __u32 ifindex,
                                           __u8 direction, __u16 old_port) {
   event->direction = direction;
   event->opcode = packet->opcode;
@@ -62,7 +62,7 @@ static __always_inline void te_fill_event(struct TeEvent *event, const struct Te
   event->destination_qpn = packet->destination_qpn;
 }
 
-static __always_inline void te_send_events(struct TeEvent *event, struct TeFlow *flow, __u32 events) {
+static __always_inline void te_send_events(struct TeEvent* event, struct TeFlow* flow, __u32 events) {
   for (__u8 kind = kTeNewFlow; kind <= kTeRareOpcode; ++kind) {
     if (!(events & TE_EVENT_BIT(kind))) continue;
     event->kind = kind;

@@ -6,8 +6,8 @@
 #include "maps.bpf.h"
 #include "packet.bpf.h"
 
-#define TE_READ_ONCE(field) (*(volatile __typeof__(field) *)&(field))
-#define TE_WRITE_ONCE(field, value) (*(volatile __typeof__(field) *)&(field) = (value))
+#define TE_READ_ONCE(field) (*(volatile __typeof__(field)*)&(field))
+#define TE_WRITE_ONCE(field, value) (*(volatile __typeof__(field)*)&(field) = (value))
 
 enum {
   kTePsnMask = 0xFFFFFF,
@@ -24,7 +24,7 @@ enum {
  *  - any other PSN behind is a duplicate (at the sender's side: a retransmission);
  *  - a jump of more than 2^16 either way is a new connection on the same QPN: tracking starts anew.
  * Two CPUs at once may count one gap or duplicate too many; that is the price of having no lock. */
-static __always_inline void te_track_disorder(struct TeFlow *flow, __u32 psn, __u32 next) {
+static __always_inline void te_track_disorder(struct TeFlow* flow, __u32 psn, __u32 next) {
   __u32 ahead = (psn - next) & kTePsnMask;
   __u32 missing = TE_READ_ONCE(flow->missing_psn);
   if (ahead <= kTePsnWindow) {
@@ -44,7 +44,7 @@ static __always_inline void te_track_disorder(struct TeFlow *flow, __u32 psn, __
   TE_WRITE_ONCE(flow->next_psn, ((psn + 1) & kTePsnMask) | kTePsnValid);
 }
 
-static __always_inline void te_track_psn(struct TeFlow *flow, __u32 psn) {
+static __always_inline void te_track_psn(struct TeFlow* flow, __u32 psn) {
   __u32 next = TE_READ_ONCE(flow->next_psn);
   if (TE_UNLIKELY((next & kTePsnValid) && next != (psn | kTePsnValid))) {
     te_track_disorder(flow, psn, next);
@@ -53,12 +53,12 @@ static __always_inline void te_track_psn(struct TeFlow *flow, __u32 psn) {
   TE_WRITE_ONCE(flow->next_psn, ((psn + 1) & kTePsnMask) | kTePsnValid);
 }
 
-static __always_inline int te_is_nak(const struct TePacket *packet) {
+static __always_inline int te_is_nak(const struct TePacket* packet) {
   return (packet->traits & kTeOpAck) && (packet->syndrome & kTeSyndromeClass);
 }
 
 /* Everything but data: ACKs, CNPs, and READ requests, after which the next PSN depends on the response. */
-static __always_inline void te_count_control(struct TeFlow *flow, const struct TePacket *packet) {
+static __always_inline void te_count_control(struct TeFlow* flow, const struct TePacket* packet) {
   if (packet->traits & kTeOpAck) {
     __u8 class = packet->syndrome & kTeSyndromeClass;
     if (!class) {
@@ -77,7 +77,7 @@ static __always_inline void te_count_control(struct TeFlow *flow, const struct T
   }
 }
 
-static __always_inline void te_count(struct TeFlow *flow, const struct TePacket *packet) {
+static __always_inline void te_count(struct TeFlow* flow, const struct TePacket* packet) {
   te_add(&flow->packets, 1);
   te_add(&flow->bytes, packet->ip_bytes);
   if (packet->payload_bytes) te_add(&flow->payload_bytes, packet->payload_bytes);

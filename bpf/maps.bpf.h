@@ -45,9 +45,9 @@ struct {
 } te_icrc_rows SEC(".maps");
 
 /* Shared by all CPUs: a port change moves a flow to another receive queue. */
-static __always_inline void te_add(__u64 *counter, __u64 amount) { __sync_fetch_and_add(counter, amount); }
+static __always_inline void te_add(__u64* counter, __u64 amount) { __sync_fetch_and_add(counter, amount); }
 
-static __always_inline struct TeLosses *te_losses_entry(void) {
+static __always_inline struct TeLosses* te_losses_entry(void) {
   __u32 only = 0;
   return bpf_map_lookup_elem(&te_losses, &only);
 }

@@ -56,41 +56,41 @@ struct TePacket {
 };
 
 struct TeCursor {
-  void *at;
-  void *end;
+  void* at;
+  void* end;
 };
 
 /* The next `bytes` of the frame, or NULL. */
-static __always_inline void *te_take(struct TeCursor *cursor, __u32 bytes) {
-  void *header = cursor->at;
+static __always_inline void* te_take(struct TeCursor* cursor, __u32 bytes) {
+  void* header = cursor->at;
   if (header + bytes > cursor->end) return NULL;
   cursor->at = header + bytes;
   return header;
 }
 
 /* A cursor at the start of the frame; pulls the first `bytes` out of page fragments where a driver left them there. */
-static __always_inline int te_open_frame(struct __sk_buff *skb, __u32 bytes, struct TeCursor *cursor) {
-  cursor->at = (void *)(long)skb->data;
-  cursor->end = (void *)(long)skb->data_end;
+static __always_inline int te_open_frame(struct __sk_buff* skb, __u32 bytes, struct TeCursor* cursor) {
+  cursor->at = (void*)(long)skb->data;
+  cursor->end = (void*)(long)skb->data_end;
   if (TE_LIKELY(cursor->at + bytes <= cursor->end)) return 1;
   if (skb->len < bytes || bpf_skb_pull_data(skb, bytes)) return 0;
-  cursor->at = (void *)(long)skb->data;
-  cursor->end = (void *)(long)skb->data_end;
+  cursor->at = (void*)(long)skb->data;
+  cursor->end = (void*)(long)skb->data_end;
   return 1;
 }
 
 /* Whether the frame is this one IP packet, tagged by nobody. */
-static __always_inline int te_is_whole(struct __sk_buff *skb, const struct TePacket *packet) {
+static __always_inline int te_is_whole(struct __sk_buff* skb, const struct TePacket* packet) {
   __u32 frame_bytes = sizeof(struct ethhdr) + packet->ip_bytes;
   if (skb->len != frame_bytes && (skb->len != kTeMinFrameBytes || frame_bytes > kTeMinFrameBytes)) return 0;
   return !skb->vlan_present && !skb->gso_size;
 }
 
 /* Reads UDP, BTH and syndrome; packet->ip_bytes, udp_offset and udp_bytes (as the IP header has it) are set already. */
-static __always_inline int te_parse_transport(struct TeCursor *cursor, struct TePacket *packet) {
-  struct udphdr *udp = te_take(cursor, sizeof *udp);
+static __always_inline int te_parse_transport(struct TeCursor* cursor, struct TePacket* packet) {
+  struct udphdr* udp = te_take(cursor, sizeof *udp);
   if (!udp || udp->dest != bpf_htons(kTeRoceUdpPort)) return 0;
-  struct TeBth *bth = te_take(cursor, sizeof *bth);
+  struct TeBth* bth = te_take(cursor, sizeof *bth);
   if (!bth || (bth->flags & 0x0F)) return 0;
   if (bpf_ntohs(udp->len) != packet->udp_bytes || (packet->udp_bytes & 3)) return 0;
 
@@ -110,10 +110,10 @@ static __always_inline int te_parse_transport(struct TeCursor *cursor, struct Te
   return 1;
 }
 
-static __always_inline int te_parse_v4(struct __sk_buff *skb, struct TeCursor *cursor, struct TePacket *packet,
-                                       struct TeFlowKeyV4 *key) {
-  struct iphdr *ip = te_take(cursor, sizeof *ip);
-  if (!ip || ip->protocol != IPPROTO_UDP || *(__u8 *)ip != 0x45 || (ip->frag_off & bpf_htons(kTeIpv4Fragment))) return 0;
+static __always_inline int te_parse_v4(struct __sk_buff* skb, struct TeCursor* cursor, struct TePacket* packet,
+                                       struct TeFlowKeyV4* key) {
+  struct iphdr* ip = te_take(cursor, sizeof *ip);
+  if (!ip || ip->protocol != IPPROTO_UDP || *(__u8*)ip != 0x45 || (ip->frag_off & bpf_htons(kTeIpv4Fragment))) return 0;
   packet->ip_bytes = bpf_ntohs(ip->tot_len);
   packet->udp_bytes = packet->ip_bytes - sizeof *ip;
   packet->udp_offset = sizeof(struct ethhdr) + sizeof *ip;
@@ -127,11 +127,11 @@ static __always_inline int te_parse_v4(struct __sk_buff *skb, struct TeCursor *c
   return 1;
 }
 
-static __always_inline int te_parse_v6(struct __sk_buff *skb, struct TeCursor *cursor, struct TePacket *packet,
-                                       struct TeFlowKeyV6 *key) {
-  struct ipv6hdr *ip = te_take(cursor, sizeof *ip);
+static __always_inline int te_parse_v6(struct __sk_buff* skb, struct TeCursor* cursor, struct TePacket* packet,
+                                       struct TeFlowKeyV6* key) {
+  struct ipv6hdr* ip = te_take(cursor, sizeof *ip);
   if (!ip || ip->nexthdr != IPPROTO_UDP) return 0;
-  __u32 first = bpf_ntohl(*(__be32 *)ip);
+  __u32 first = bpf_ntohl(*(__be32*)ip);
   if (first >> 28 != 6) return 0;
   packet->udp_bytes = bpf_ntohs(ip->payload_len);
   packet->ip_bytes = packet->udp_bytes + sizeof *ip;

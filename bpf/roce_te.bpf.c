@@ -5,19 +5,19 @@
 enum { kTeNext = -1 }; /* TC_ACT_UNSPEC under clsact, TCX_NEXT under TCX */
 
 SEC("tc")
-int te_egress(struct __sk_buff *skb) {
+int te_egress(struct __sk_buff* skb) {
   te_observe(skb, kTeEgress);
   return kTeNext;
 }
 
 SEC("tc")
-int te_ingress(struct __sk_buff *skb) {
+int te_ingress(struct __sk_buff* skb) {
   te_observe(skb, kTeIngress);
   return kTeNext;
 }
 
 SEC("syscall")
-int te_control(struct TeControl *request) {
+int te_control(struct TeControl* request) {
   if (request->family == 4) {
     struct TeFlowKeyV4 key = request->key_v4;
     return te_control_flow(&te_flows_v4, &key, request->operation, request->steer_port);

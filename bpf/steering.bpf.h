@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Rewriting the source port. The ICRC covers it; since CRC is linear, the change of the ICRC depends only on the changed
- * bits and on how many bytes follow them, not on the packet. */
+/* Rewriting the source port. The ICRC covers it; since CRC is linear, the change of the ICRC depends only on the
+ * changed bits and on how many bytes follow them, not on the packet. */
 #ifndef TE_STEERING_BPF_H
 #define TE_STEERING_BPF_H
 
@@ -16,11 +16,11 @@ static __always_inline __u32 te_checksum_change(__u16 old_port, __u16 new_port, 
 enum { kTeMaxDirectOffset = 1 << 14 }; /* beyond every row of the ICRC table; the verifier wants a bound */
 
 /* Four bytes at `offset`, as they lie: without a call where the frame is linear. */
-static __always_inline int te_read_u32(struct __sk_buff *skb, __u32 offset, __u32 *value) {
-  void *data = (void *)(long)skb->data;
+static __always_inline int te_read_u32(struct __sk_buff* skb, __u32 offset, __u32* value) {
+  void* data = (void*)(long)skb->data;
   barrier_var(offset); /* or the compiler bounds what it was computed from, which Linux 6.1 cannot follow */
-  if (offset < kTeMaxDirectOffset && data + offset + sizeof *value <= (void *)(long)skb->data_end) {
-    *value = *(__u32 *)(data + offset);
+  if (offset < kTeMaxDirectOffset && data + offset + sizeof *value <= (void*)(long)skb->data_end) {
+    *value = *(__u32*)(data + offset);
     return 1;
   }
   return !bpf_skb_load_bytes(skb, offset, value, sizeof *value);
@@ -28,9 +28,9 @@ static __always_inline int te_read_u32(struct __sk_buff *skb, __u32 offset, __u3
 
 /* Sends the packet from `port` (host order), ICRC and UDP checksum repaired. Returns 1, or 0 with the packet untouched.
  * All that can fail comes before, or is, the first store: that one makes the frame writable up to its last byte. */
-static __always_inline int te_rewrite_source_port(struct __sk_buff *skb, const struct TePacket *packet, __u16 port) {
+static __always_inline int te_rewrite_source_port(struct __sk_buff* skb, const struct TePacket* packet, __u16 port) {
   __u32 row_index = packet->udp_bytes / 4;
-  struct TeIcrcRow *row = bpf_map_lookup_elem(&te_icrc_rows, &row_index);
+  struct TeIcrcRow* row = bpf_map_lookup_elem(&te_icrc_rows, &row_index);
   if (!row) return 0;
   __u32 icrc_offset = packet->udp_offset + packet->udp_bytes - kTeIcrcBytes;
   __u32 old_icrc;
@@ -52,7 +52,7 @@ static __always_inline int te_rewrite_source_port(struct __sk_buff *skb, const s
 }
 
 /* Steers a packet that leaves and notes the port it has on the wire. */
-static __always_inline void te_steer(struct __sk_buff *skb, struct TeFlow *flow, const struct TePacket *packet) {
+static __always_inline void te_steer(struct __sk_buff* skb, struct TeFlow* flow, const struct TePacket* packet) {
   __u16 port = TE_READ_ONCE(flow->steer_port);
   __u16 wire_port = packet->source_port;
   if (port) {
@@ -60,7 +60,7 @@ static __always_inline void te_steer(struct __sk_buff *skb, struct TeFlow *flow,
       if (port != wire_port) te_add(&flow->steered_packets, 1);
       wire_port = port;
     } else {
-      struct TeLosses *losses = te_losses_entry();
+      struct TeLosses* losses = te_losses_entry();
       if (losses) te_add(&losses->unsteered_packets, 1);
     }
   }

@@ -71,8 +71,7 @@ CertificateAuthority::~CertificateAuthority() {
 TlsFiles CertificateAuthority::issue(const std::string& common_name) {
   TlsFiles files{folder_ + "/" + common_name + ".pem", folder_ + "/" + common_name + ".key", folder_ + "/ca.pem"};
   EVP_PKEY* key = new_key();
-  X509* certificate =
-      new_certificate(common_name, key, static_cast<X509*>(certificate_), static_cast<EVP_PKEY*>(key_));
+  X509* certificate = new_certificate(common_name, key, static_cast<X509*>(certificate_), static_cast<EVP_PKEY*>(key_));
   write_pem(files.certificate, nullptr, certificate);
   write_pem(files.key, key, nullptr);
   X509_free(certificate);

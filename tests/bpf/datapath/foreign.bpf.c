@@ -13,9 +13,9 @@ struct {
 } foreign_packets SEC(".maps");
 
 SEC("tc")
-int foreign(struct __sk_buff *skb) {
+int foreign(struct __sk_buff* skb) {
   __u32 only = 0;
-  __u64 *packets = bpf_map_lookup_elem(&foreign_packets, &only);
+  __u64* packets = bpf_map_lookup_elem(&foreign_packets, &only);
   if (packets && skb->len > 0) __sync_fetch_and_add(packets, 1);
   return TC_ACT_OK;
 }
