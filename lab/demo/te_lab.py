@@ -56,7 +56,7 @@ class Lab:
         command = [self.program, "up"] + (["--id", lab_id] if lab_id else [])
         for key, value in spec.items():
             command += ["--" + key.replace("_", "-"), str(value)]
-        self.id = run(command).strip()
+        self.id = run(command, preexec_fn=die_with_parent).strip()
         self.directory = Path("/run/te-lab") / self.id
         self.guard = self._start_guard()
         description = json.loads((self.directory / "lab.json").read_text())
