@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the benchmark programs of a release build, compares each figure with its limit and writes out/bench.json."""
+"""Builds the release benchmarks, runs them, compares each figure with its limit and writes out/bench.json."""
 
 import argparse
 import json
@@ -8,6 +8,8 @@ import pathlib
 import subprocess
 import sys
 
+TOP = pathlib.Path(__file__).resolve().parent.parent
+BUILD = TOP / "out" / "build" / "release"
 PROGRAMS = ["te-bench-bpf", "te-bench-plan"]
 
 # Largest value that still meets the project's promise.
@@ -34,14 +36,15 @@ def verdict(entry: dict, factor: float) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, required=True, help="release build folder")
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/bench.json"), help="file to write")
     parser.add_argument("--factor", type=float, default=1.0, help="how far above its limit a figure may be (default 1)")
     options = parser.parse_args()
 
-    subprocess.run(["cmake", "--build", options.build, "--target", *PROGRAMS], check=True, stdout=sys.stderr)
-    entries = [entry for program in PROGRAMS for entry in run(options.build, program)]
+    subprocess.run(["scripts/install-deps", "all"], cwd=TOP, check=True, stdout=sys.stderr)
+    subprocess.run(["cmake", "--preset", "release"], cwd=TOP, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", "--preset", "release", "--target", *PROGRAMS], cwd=TOP, check=True, stdout=sys.stderr)
+    entries = [entry for program in PROGRAMS for entry in run(BUILD, program)]
     missing = sorted(set(LIMITS) - {entry["name"] for entry in entries})
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(entries, indent=2) + "\n")

@@ -177,7 +177,7 @@ def install() -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="the long ones too: clang-tidy, all seeds, ten minutes a fuzzer, limits unrelaxed")
     parser.add_argument("--only", nargs="+", choices=[*STEPS, *LONG_STEPS], metavar="STEP",
                         help="only these steps: " + ", ".join([*STEPS, *LONG_STEPS]))

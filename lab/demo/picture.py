@@ -44,8 +44,8 @@ def fabric(left, top, width, title, subtitle, lab, uplinks, best):
     parts = [text(left, top + 8, title, 18, weight="bold"), text(left, top + 28, subtitle, 13, SOFT)]
     for (leaf, spine), flows in uplinks.items():
         parts.append(line(leaf_x[leaf], leaf_y, spine_x[spine], spine_y, heat(len(flows), best), 2 + 2.2 * len(flows)))
-    for place, ((leaf, spine), flows) in enumerate(uplinks.items()):
-        share = 0.30 + 0.13 * (place % 2)
+    share = 0.22  # of the way down: near the spines the lines are furthest apart
+    for (leaf, spine), flows in uplinks.items():
         x = spine_x[spine] + (leaf_x[leaf] - spine_x[spine]) * share
         y = spine_y + (leaf_y - spine_y) * share
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="11" fill="{PAPER}" stroke="{heat(len(flows), best)}" '
@@ -67,7 +67,7 @@ def bars(left, top, width, height, flows, before, after, ideal):
     highest = max([ideal, *before.values(), *after.values()]) * 1.1
     base = top + height
     parts = []
-    step = 10 if highest > 25 else 5
+    step = 10 if highest > 50 else 5
     for value in range(0, int(highest) + 1, step):
         y = base - height * value / highest
         parts += [line(left, y, left + width, y), text(left - 8, y + 4, str(value), 12, SOFT, "end")]
@@ -78,7 +78,7 @@ def bars(left, top, width, height, flows, before, after, ideal):
             tall = height * rates[flow] / highest
             parts.append(box(x + slot * shift, base - tall, slot * 0.32, tall, colour, 2))
         parts.append(text(x + slot / 2, base + 16, f"{flow.source}\u2192{flow.destination}", 11, INK, "middle"))
-        parts.append(text(x + slot / 2, base + 30, f"QP {flow.qp + 1}", 10, SOFT, "middle"))
+        parts.append(text(x + slot / 2, base + 30, f"#{flow.qp + 1}", 10, SOFT, "middle"))
     y = base - height * ideal / highest
     parts += [line(left, y, left + width, y, IDEAL, 1.6, "6 5"),
               text(left + width, y - 6, f"ideal {ideal:.1f}", 12, IDEAL, "end", "bold")]
@@ -101,7 +101,7 @@ def draw(lab, flows, before, after, uplinks_before, uplinks_after, ideal, result
              text(40, 48, "RoCEv2 flows, re-steered by their UDP source port", 26, weight="bold"),
              text(40, 74, f"{len(flows)} flows over {len(lab.names('leaf'))} leaves and {len(lab.names('spine'))} spines, links of "
                   f"{lab.rate_bps / 1e6:.0f} Mbit/s, seed {result['seed']}. Slowest flow {ecmp['min_flow_mbps']:.1f} \u2192 "
-                  f"{steered['min_flow_mbps']:.1f} Mbit/s in {max(steered['converge_ms'], 0) / 1000:.1f} s with "
+                  f"{steered['min_flow_mbps']:.1f} Mbit/s from {max(steered['converge_ms'], 0) / 1000:.1f} s after acting on, with "
                   f"{steered['moves']} moves.", 15, SOFT)]
     parts += fabric(40, 112, 530, "ECMP", f"slowest {ecmp['min_flow_mbps']:.1f}, sum {ecmp['sum_mbps']:.0f} Mbit/s",
                     lab, uplinks_before, best)
@@ -110,7 +110,7 @@ def draw(lab, flows, before, after, uplinks_before, uplinks_after, ideal, result
     parts += legend(40, 452, [(HEAT[0], "fewer flows than at best"), (HEAT[1], f"{best} flows, as at best"),
                               (HEAT[2], "one too many"), (HEAT[3], "more too many")])
     parts.append(text(40, 500, "Goodput of each flow at its receiver, Mbit/s", 18, weight="bold"))
-    parts += legend(820, 500, [(BEFORE, "ECMP"), (AFTER, "steered")])
+    parts += legend(990, 500, [(BEFORE, "ECMP"), (AFTER, "steered")])
     parts += bars(70, 525, 1090, 250, flows, before, after, ideal)
     body = "\n".join(parts)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '

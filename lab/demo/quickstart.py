@@ -275,12 +275,28 @@ def interrupted(*_):
     raise KeyboardInterrupt
 
 
+def obstacle(options):
+    """What would stop the demo half way, in words; empty: nothing."""
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        return f"cannot write into --out {options.out}: {problem.strerror}"
+    if not os.path.ismount("/"):
+        return ("the root of this chroot is no mount point, and network namespaces need one: "
+                "run 'mount --bind DIR DIR' on the chroot's directory before entering it")
+    return ""
+
+
 def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
     options = parse_arguments()
     if os.geteuid() != 0:
         print("quickstart: needs root, for network namespaces and eBPF", file=sys.stderr)
+        return 1
+    problem = obstacle(options)
+    if problem:
+        print(f"quickstart: {problem}", file=sys.stderr)
         return 1
     try:
         wrong = Quickstart(options).run()

@@ -49,6 +49,16 @@ struct Figures {
   Plan plan;
 };
 
+/// A cable that runs at half its rate, both ways.
+void slow_down(Fabric& fabric, const char* leaf, const char* spine) {
+  const NodeId ends[] = {*fabric.find_node(leaf), *fabric.find_node(spine)};
+  for (LinkId id = 0; id < fabric.links().size(); ++id) {
+    const Link& link = fabric.link(id);
+    if ((link.from == ends[0] && link.to == ends[1]) || (link.from == ends[1] && link.to == ends[0]))
+      fabric.set_link_capacity(id, link.capacity_bps / 2);
+  }
+}
+
 /// Medians over kRuns different placements.
 Figures measure(const Fabric& fabric, const Ends& ends, std::size_t moves_per_cycle) {
   Figures figures;
