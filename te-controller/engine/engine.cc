@@ -106,6 +106,9 @@ Result<void> Engine::on_message(const std::string& node, const v1::AgentMessage&
     case v1::AgentMessage::kEvent:
       if (events_.contains(message.event().kind()) || events_.size() < kEventKinds) ++events_[message.event().kind()];
       return {};
+    case v1::AgentMessage::kSources:
+      targets_stale_ = plan_stale_ = true;
+      return fleet_.take_sources(node, message.sources());
     case v1::AgentMessage::kHello:
       return Error{"a second Hello in one session"};
     case v1::AgentMessage::BODY_NOT_SET:

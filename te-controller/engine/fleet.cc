@@ -75,6 +75,14 @@ void Fleet::disconnect(const std::string& node, std::int64_t now_ns) {
   found->second.changed_ns = now_ns;
 }
 
+Result<void> Fleet::take_sources(const std::string& node, const v1::SourceUpdate& update) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end() || !found->second.connected)
+    return Error{"sources of '" + node + "', which has no session"};
+  *found->second.hello.mutable_sources() = update.sources();
+  return {};
+}
+
 const Flow* Fleet::find(const FlowId& id) const {
   const auto found = flows_.find(id);
   return found == flows_.end() ? nullptr : &found->second;

@@ -16,7 +16,7 @@ namespace te {
 /// A host of the fabric and its agent.
 struct FleetNode {
   bool connected = false;
-  v1::Hello hello;               ///< of the last session
+  v1::Hello hello;               ///< of the last session; its sources as they are now
   std::int64_t changed_ns = 0;   ///< when it connected or disconnected
   std::int64_t reported_ns = 0;  ///< last FlowUpdate; 0: none in this session
   std::uint64_t kernel_events_lost = 0;
@@ -40,6 +40,8 @@ class Fleet {
   /// An Error: why the agent is refused.
   Result<void> connect(const std::string& node, const v1::Hello& hello, std::int64_t now_ns);
   void disconnect(const std::string& node, std::int64_t now_ns);
+  /// All sources of a node as they are now. An Error: the node has no session.
+  Result<void> take_sources(const std::string& node, const v1::SourceUpdate& update);
 
   /// What an update changed.
   struct Change {

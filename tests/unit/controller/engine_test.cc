@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "te-controller/engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include "topology/builder.h"
+
+namespace te {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kStart = 1'000'000 * kMs;
+
+class EngineTest : public ::testing::Test {
+ protected:
+  static v1::Hello hello(v1::Source::State tc = v1::Source::ON) {
+    v1::Hello one;
+    one.set_protocol_version(1);
+    v1::Source& source = *one.add_sources();
+    source.set_name("tc");
+    source.set_state(tc);
+    return one;
+  }
+  /// A data flow from h1 to a host below the other leaf, as its sender reports it.
+  static v1::AgentMessage report(std::uint32_t port) {
+    v1::AgentMessage message;
+    v1::FlowUpdate& update = *message.mutable_flows();
+    update.set_interval_ms(500);
+    update.set_complete(true);
+    v1::FlowReport& flow = *update.add_flows();
+    *flow.mutable_key() = make_flow_key(kFlow, 3);
+    flow.set_direction(v1::EGRESS);
+    flow.set_source_port(port);
+    flow.set_wire_port(port);
+    flow.set_rate_bps(1e6);
+    flow.set_payload_bps(1e6);
+    return message;
+  }
+  static inline const FlowId kFlow{
+      .source = *IpAddress::parse("10.1.1.2"), .destination = *IpAddress::parse("10.2.1.2"), .destination_qpn = 5};
+
+  Engine engine_{build_clos({.leaves = 2, .hosts_per_leaf = 2, .spines = 4}), {}, kStart, kStart / 1000};
+};
+
+TEST_F(EngineTest, TakesSourcesThatChangeAfterTheHello) {
+  ASSERT_TRUE(engine_.on_hello("h1", hello(), kStart).accepted());
+  const auto job = engine_.begin_cycle(kStart);
+  ASSERT_TRUE(job);
+  engine_.finish_cycle({.job = job, .plan = {}, .computed_ms = 1}, kStart);
+  const std::int64_t soon = kStart + engine_.options().planning.interval_ms * kMs;
+  EXPECT_FALSE(engine_.begin_cycle(soon));  // nothing new
+  v1::AgentMessage message;
+  v1::Source& source = *message.mutable_sources()->add_sources();
+  source.set_name("probe");
+  source.set_state(v1::Source::OFF);
+  ASSERT_TRUE(engine_.on_message("h1", message, soon));
+  const FleetNode& node = *engine_.fleet().node("h1");
+  EXPECT_EQ(node.source("probe"), v1::Source::OFF);
+  EXPECT_EQ(node.source("tc"), v1::Source::STATE_UNSPECIFIED);  // the list replaces the one of the Hello
+  EXPECT_TRUE(engine_.begin_cycle(soon));
+  EXPECT_FALSE(engine_.on_message("h2", message, soon));  // no session
+}
+
+}  // namespace
+}  // namespace te
