@@ -57,6 +57,17 @@ void Instance::place(std::size_t flow, std::uint32_t candidate) {
   of.current_port = input.candidates[of.first_candidate + candidate].port;
 }
 
+void Instance::narrow(const Fabric& fabric, const std::string& one, const std::string& other, double share) {
+  const NodeId a = *fabric.find_node(one);
+  const NodeId b = *fabric.find_node(other);
+  input.background_bps.resize(fabric.links().size(), 0);
+  for (LinkId id = 0; id < fabric.links().size(); ++id) {
+    const Link& link = fabric.link(id);
+    const bool between = (link.from == a && link.to == b) || (link.from == b && link.to == a);
+    if (between) input.background_bps[id] = link.capacity_bps * (1 - share);
+  }
+}
+
 std::vector<std::pair<std::uint32_t, std::uint32_t>> alternating_ring(std::uint32_t hosts_per_leaf, std::uint32_t qps) {
   std::vector<std::uint32_t> ring;
   for (std::uint32_t i = 1; i <= hosts_per_leaf; ++i) {

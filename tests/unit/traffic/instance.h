@@ -34,6 +34,8 @@ class Instance {
   [[nodiscard]] std::uint32_t candidate_of(std::size_t flow, PathIndex path) const;
   /// Puts a flow on its n-th candidate.
   void place(std::size_t flow, std::uint32_t candidate);
+  /// Leaves elastic flows `share` of the cables between two nodes, either way.
+  void narrow(const Fabric& fabric, const std::string& one, const std::string& other, double share);
 };
 
 /// h1 -> h(1+leaf size) -> h2 -> ...: hosts of the two leaves in turn, each connection `qps` times: the ring of
