@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "common/yaml/duplicate_keys.h"
+
 namespace te {
 namespace {
 
@@ -22,21 +24,26 @@ std::string join(std::initializer_list<std::string_view> words) {
   return joined;
 }
 
+/// From 1; what is not in the text (the map that an empty text stands for) is told as the first line.
+std::string line_of(const YAML::Mark& mark) { return std::to_string(std::max(mark.line, 0) + 1); }
+
 }  // namespace
 
 Result<YamlReader> YamlReader::parse(std::string_view text, std::string source) {
   try {
+    if (const auto twice = find_duplicate_key(text)) {
+      return Error{source + ":" + std::to_string(twice->line) + ": key '" + twice->key + "' appears twice"};
+    }
     YAML::Node node = YAML::Load(std::string(text));
     if (!node || node.IsNull()) node = YAML::Node(YAML::NodeType::Map);
     return YamlReader(std::move(node), std::move(source), "");
   } catch (const YAML::Exception& problem) {
-    return Error{source + ":" + std::to_string(problem.mark.line + 1) + ": not YAML: " + problem.msg};
+    return Error{source + ":" + line_of(problem.mark) + ": not YAML: " + problem.msg};
   }
 }
 
 Error YamlReader::error(const std::string& message) const {
-  return Error{source_ + ":" + std::to_string(node_.Mark().line + 1) + ": " + (path_.empty() ? "" : path_ + ": ") +
-               message};
+  return Error{source_ + ":" + line_of(node_.Mark()) + ": " + (path_.empty() ? "" : path_ + ": ") + message};
 }
 
 Result<void> YamlReader::only_keys(std::initializer_list<std::string_view> keys) const {

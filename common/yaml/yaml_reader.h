@@ -17,7 +17,8 @@ namespace te {
 /// One place in a YAML text. Errors read "SOURCE:LINE: PATH: what was expected, what was found".
 class YamlReader {
  public:
-  /// Parses `text`; `source` (a file's name) is for messages only. An empty text is an empty map.
+  /// Parses `text`; `source` (a file's name) is for messages only. An empty text is an empty map. A map with a key
+  /// twice is an Error.
   static Result<YamlReader> parse(std::string_view text, std::string source);
 
   /// An Error when this is no map, or has a key that is not in `keys` (the message lists them).

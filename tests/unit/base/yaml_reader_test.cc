@@ -38,6 +38,26 @@ TEST(YamlReader, NamesThePathOfWhatIsMissing) {
   EXPECT_EQ(read("a:\n  b: 1\n").child("a")->string("c").error().message, "a.yaml:2: a: 'c' is missing");
 }
 
+TEST(YamlReader, AnEmptyTextHasAFirstLine) {
+  EXPECT_EQ(read("").child("a").error().message, "a.yaml:1: 'a' is missing");
+  EXPECT_EQ(read("# nothing").string("a").error().message, "a.yaml:1: 'a' is missing");
+}
+
+TEST(YamlReader, RefusesAKeyThatAppearsTwice) {
+  const auto error_of = [](const std::string& text) {
+    const auto parsed = YamlReader::parse(text, "a.yaml");
+    return parsed ? "no error" : parsed.error().message;
+  };
+  EXPECT_EQ(error_of("mode: a\nb: 1\nmode: b\n"), "a.yaml:3: key 'mode' appears twice");
+  EXPECT_EQ(error_of("list:\n  - {a: 1}\n  - {b: {c: 1, c: }}\n"), "a.yaml:3: key 'c' appears twice");
+  EXPECT_EQ(error_of("a: {b: 1}\n\"a\": 2\n"), "a.yaml:2: key 'a' appears twice");
+}
+
+TEST(YamlReader, AKeyMayAppearInSeveralMaps) {
+  EXPECT_TRUE(
+      YamlReader::parse("a: {a: a}\nb: &x [{a: 1}, {a: 1}]\nc: [a, a, b, b]\n? [a]\n: a\nd: *x\n", "a.yaml").ok());
+}
+
 TEST(YamlReader, AKeyWithoutValueIsMissing) { EXPECT_FALSE(read("a:\n").has("a")); }
 
 TEST(YamlReader, LooksAtTheDocumentAgainAndAgain) {
