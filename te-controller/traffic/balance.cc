@@ -10,11 +10,17 @@ namespace te::traffic {
 namespace {
 
 /// Work is counted in links looked at, so that a plan never depends on the speed of the machine. About 3 ns each.
-constexpr std::int64_t kWork = 24'000'000;
+constexpr std::int64_t kMostWork = 24'000'000;
+/// Enough for the smallest problems; larger ones get this much more for each link of each option.
+constexpr std::int64_t kLeastWork = 100'000;
+constexpr std::int64_t kWorkPerOptionLink = 1'000;
 constexpr int kTries = 6;
 constexpr std::size_t kMostLevels = 32;
 /// Units looked at for a better move once one is found that lowers congestion.
 constexpr std::size_t kEnoughSeen = 6;
+/// Steps of one repair that may pass without a gain.
+constexpr std::size_t kStepsWithoutGain = 100;
+constexpr std::size_t kStepsWithoutGainPerUnit = 10;
 
 /// splitmix64 (Steele, Lea, Flood 2014): the same sequence everywhere.
 class Random {
@@ -51,8 +57,12 @@ class Repair {
     }
   }
 
-  /// True when no link with a way out is over its slots; spends at most `budget`.
+  /// True when no link with a way out is over its slots; spends at most `budget`, and gives up once as many steps as
+  /// would move each unit some times brought the flows beyond slots no lower.
   bool run(std::int64_t& budget) {
+    const auto patience = static_cast<std::uint32_t>(kStepsWithoutGain + kStepsWithoutGainPerUnit * problem_.units());
+    std::uint32_t gained_at = 0;
+    least_excess_ = excess_ = 0;
     hot_.clear();
     for (LinkId link = 0; link < slots_.size(); ++link) {
       if (over(link)) hot_.push_back(link);
@@ -69,6 +79,11 @@ class Repair {
         continue;
       }
       if (budget <= 0 || !relieve(link, step, budget)) return false;
+      if (excess_ < least_excess_) {
+        least_excess_ = excess_;
+        gained_at = step;
+      }
+      if (step - gained_at > patience) return false;
     }
     return true;
   }
@@ -110,6 +125,7 @@ class Repair {
     }
     if (best.option == kNoOption) return false;
     work_.put(best.unit, best.option);
+    excess_ += best.excess;
     tabu_[best.unit] = step + 8 + random_.below(16);
     for (const LinkId touched : problem_.varying(best.option)) {
       if (over(touched)) hot_.push_back(touched);
@@ -166,6 +182,8 @@ class Repair {
   std::vector<std::uint32_t> slots_;
   std::vector<double> fits_bps_;
   std::vector<LinkId> hot_;
+  std::int64_t excess_ = 0;  ///< flows beyond slots, over those at the start of the run
+  std::int64_t least_excess_ = 0;
 };
 
 /// Congestions worth aiming at between the bound and what is there now, lowest first.
@@ -199,18 +217,29 @@ std::vector<double> levels(const Problem& problem, const Bounds& bounds, const P
   return found;
 }
 
+std::int64_t work_for(const Problem& problem) {
+  const auto size = static_cast<std::int64_t>(problem.option_links.size());
+  return std::min(kMostWork, kLeastWork + kWorkPerOptionLink * size);
+}
+
 }  // namespace
 
-Placement balance(const Problem& problem, const Bounds& bounds, const Placement& start, double tolerance) {
-  std::int64_t left = kWork;
-  for (int attempt = 0; attempt < kTries && left > kWork / 2; ++attempt) {
+Placement balance(const Problem& problem, const Bounds& bounds, const Placement& start, double tolerance,
+                  std::int64_t& work) {
+  const std::int64_t most = work_for(problem);
+  std::int64_t left = most;
+  const auto spend = [&](Repair& repair, std::int64_t given) {
+    std::int64_t budget = given;
+    const bool reached = repair.run(budget);
+    left -= given - budget;
+    work += given - budget;
+    return reached;
+  };
+  for (int attempt = 0; attempt < kTries && left > most / 2; ++attempt) {
     Repair repair(problem, start, tolerance, 1 + static_cast<std::uint64_t>(attempt));
     repair.aim(bounds, 0);
-    std::int64_t budget =
-        std::min<std::int64_t>(left - kWork / 2, 200'000 + 400 * static_cast<std::int64_t>(problem.units()));
-    const std::int64_t given = budget;
-    if (repair.run(budget)) return repair.placement();
-    left -= given - budget;
+    const std::int64_t a_try = 200'000 + 400 * static_cast<std::int64_t>(problem.units());
+    if (spend(repair, std::min(left - most / 2, a_try))) return repair.placement();
   }
   const std::vector<double> aims = levels(problem, bounds, start, tolerance);
   Placement best = start;
@@ -220,11 +249,7 @@ Placement balance(const Problem& problem, const Bounds& bounds, const Placement&
     const std::size_t middle = (low + high) / 2;
     Repair repair(problem, start, tolerance, 101 + middle);
     repair.aim(bounds, aims[middle]);
-    std::int64_t budget = left / 3;
-    const std::int64_t given = budget;
-    const bool reached = repair.run(budget);
-    left -= given - budget;
-    if (reached) {
+    if (spend(repair, left / 3)) {
       best = repair.placement();
       high = middle;
     } else {

@@ -68,9 +68,9 @@ class Planner {
   }
 
   /// The best placement found, or only what must be where the rest is not worth it.
-  [[nodiscard]] Placement choose_goal(const Bounds& bounds, const Placement& forced) const {
+  [[nodiscard]] Placement choose_goal(const Bounds& bounds, const Placement& forced) {
     const PlanLimits& limits = input_.limits;
-    Placement goal = balance(problem_, bounds, forced, limits.tolerance);
+    Placement goal = balance(problem_, bounds, forced, limits.tolerance, plan_.balance_work);
     goal = polish(input_, problem_, goal, std::max(limits.hysteresis, limits.tolerance));
     goal = prune(input_, problem_, bounds, goal, limits.tolerance);
     if (same(goal, forced)) return forced;

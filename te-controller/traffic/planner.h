@@ -78,6 +78,7 @@ struct Plan {
   double slowest_goal_bps = 0;
   double slowest_bound_bps =
       0;  ///< no placement on the known candidates is better (pigeonhole); > slowest_goal: not shown optimal
+  std::int64_t balance_work = 0;       ///< links looked at to balance them: the cost of the plan, whatever the machine
   std::size_t unknown_path_flows = 0;  ///< elastic, not counted in the loads
   std::vector<std::string> notes;      ///< what could not be moved, and why; that nothing is worth moving
 };

@@ -18,7 +18,9 @@ struct Bounds {
 
 /// Moves units until no link is congested beyond what it must be, with few moves: min-conflict repair with a tabu list
 /// on whole link slots (facts/traffic.md), from the given placement; retries, then weaker targets, where that fails.
-[[nodiscard]] Placement balance(const Problem& problem, const Bounds& bounds, const Placement& start, double tolerance);
+/// Adds the links it looked at to `work`: what the search cost, on whatever machine; it grows with the problem.
+[[nodiscard]] Placement balance(const Problem& problem, const Bounds& bounds, const Placement& start, double tolerance,
+                                std::int64_t& work);
 
 /// Exact local search for what balance() leaves: single moves and pair swaps that improve the sorted rates by more than
 /// `least_gain`; does nothing where an exact evaluation is too dear.

@@ -134,6 +134,34 @@ TEST(PlannerQuality, IsNeverWorseThanWhatIsThere) {
   }
 }
 
+/// A ring of 16 flows; whatever the links, its plan is a matter of milliseconds.
+constexpr std::int64_t kWorkOfARing = 100'000;
+
+TEST(PlannerQuality, OneSlowCableCostsLittleWork) {
+  const Fabric fabric = build_clos({.leaves = 2, .hosts_per_leaf = 4, .spines = 4, .host_bps = 1e9});
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    TestRandom random(seed);
+    Instance instance(fabric, alternating_ring(4, 2), random);
+    instance.narrow(fabric, "leaf1", "spine1", 0.5);
+    const Plan found = plan(fabric, instance.input);
+    EXPECT_GE(found.slowest_goal_bps, found.slowest_bound_bps * (1 - 1e-9)) << "seed " << seed;
+    EXPECT_LE(found.balance_work, kWorkOfARing) << "seed " << seed;
+  }
+}
+
+TEST(PlannerQuality, LinksThatAllDifferCostLittleWork) {
+  const Fabric fabric = build_clos({.leaves = 2, .hosts_per_leaf = 4, .spines = 4});
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    TestRandom random(seed);
+    Instance instance(fabric, alternating_ring(4, 2), random);
+    for (const Link& link : fabric.links())
+      instance.input.background_bps.push_back(random.below(60) / 100.0 * link.capacity_bps);
+    const Plan found = plan(fabric, instance.input);
+    EXPECT_GT(found.balance_work, 0) << "seed " << seed;
+    EXPECT_LE(found.balance_work, kWorkOfARing) << "seed " << seed;
+  }
+}
+
 TEST(PlannerQuality, APermutationAtFullLoadIsPlacedPerfectly) {
   const Fabric fabric = build_clos({.leaves = 8, .hosts_per_leaf = 8, .spines = 8});
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
