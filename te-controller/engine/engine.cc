@@ -65,14 +65,15 @@ void Engine::restore(const PersistentState& state, std::int64_t /*now_ns*/) {
 v1::HelloReply Engine::on_hello(const std::string& node, const v1::Hello& hello, std::int64_t now_ns) {
   v1::HelloReply reply;
   reply.set_report_interval_ms(static_cast<std::uint32_t>(options_.report_interval_ms));
-  prober_.disconnected(node);  // an older session of it may still have been there
-  auto accepted = fleet_.connect(node, hello, now_ns);
+  // Nothing changes before all of the Hello is found good: a session of the node may be there and go on.
+  auto accepted = fleet_.may_connect(node, hello);
   if (accepted) accepted = steering_.connected(node, hello);
+  if (accepted) accepted = fleet_.connect(node, hello, now_ns);
   if (!accepted) {
-    fleet_.disconnect(node, now_ns);
     reply.set_reason(accepted.error().message);
     return reply;
   }
+  prober_.disconnected(node);  // what an older session was asked is lost
   reply.set_accepted(true);
   targets_stale_ = plan_stale_ = true;
   return reply;

@@ -54,17 +54,23 @@ Fleet::Fleet(const Fabric& fabric) : fabric_(&fabric) {
   }
 }
 
-Result<void> Fleet::connect(const std::string& node, const v1::Hello& hello, std::int64_t now_ns) {
+Result<void> Fleet::may_connect(const std::string& node, const v1::Hello& hello) const {
   if (hello.protocol_version() != kProtocolVersion) {
     return Error{"protocol version " + std::to_string(hello.protocol_version()) +
                  " is not known here; this controller speaks " + std::to_string(kProtocolVersion)};
   }
-  const auto found = nodes_.find(node);
-  if (found == nodes_.end()) return Error{"'" + node + "' is not a host of the fabric; add it to the topology file"};
-  found->second.connected = true;
-  found->second.hello = hello;
-  found->second.changed_ns = now_ns;
-  found->second.reported_ns = 0;
+  if (!nodes_.contains(node)) return Error{"'" + node + "' is not a host of the fabric; add it to the topology file"};
+  return {};
+}
+
+Result<void> Fleet::connect(const std::string& node, const v1::Hello& hello, std::int64_t now_ns) {
+  auto accepted = may_connect(node, hello);
+  if (!accepted) return accepted;
+  FleetNode& state = nodes_[node];
+  state.connected = true;
+  state.hello = hello;
+  state.changed_ns = now_ns;
+  state.reported_ns = 0;
   return {};
 }
 

@@ -37,7 +37,9 @@ class Fleet {
   /// `fabric` outlives it.
   explicit Fleet(const Fabric& fabric);
 
-  /// An Error: why the agent is refused.
+  /// An Error: why the agent is to be refused.
+  [[nodiscard]] Result<void> may_connect(const std::string& node, const v1::Hello& hello) const;
+  /// As may_connect(); a refused Hello changes nothing.
   Result<void> connect(const std::string& node, const v1::Hello& hello, std::int64_t now_ns);
   void disconnect(const std::string& node, std::int64_t now_ns);
   /// All sources of a node as they are now. An Error: the node has no session.

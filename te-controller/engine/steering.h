@@ -32,7 +32,7 @@ class Steering {
   /// Desired sets of an earlier run. Until a node's agent says what is in force they are not sent.
   void restore(const std::map<std::string, v1::SteeringSet>& sets);
   /// First session of a node in this run: what is in force is adopted, and nothing is sent. Later ones, and nodes
-  /// cleared by clear_all(): what is desired is sent where it differs. An Error: malformed.
+  /// cleared by clear_all(): what is desired is sent where it differs. An Error: malformed, nothing has changed.
   Result<void> connected(const std::string& node, const v1::Hello& hello);
 
   void set(const std::string& node, const SteeringKey& key, std::uint16_t port);

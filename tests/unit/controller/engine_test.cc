@@ -61,5 +61,22 @@ TEST_F(EngineTest, TakesSourcesThatChangeAfterTheHello) {
   EXPECT_FALSE(engine_.on_message("h2", message, soon));  // no session
 }
 
+TEST_F(EngineTest, LeavesASessionAloneWhenALaterHelloOfItsNodeIsRefused) {
+  ASSERT_TRUE(engine_.on_hello("h1", hello(), kStart).accepted());
+  ASSERT_TRUE(engine_.on_message("h1", report(50001), kStart));
+  ASSERT_FALSE(engine_.take_outgoing(kStart).empty());  // probes are on their way
+  v1::Hello other_version = hello(v1::Source::OFF);
+  other_version.set_protocol_version(9);
+  v1::Hello bad_port = hello(v1::Source::OFF);
+  *bad_port.add_steering()->mutable_key() = make_flow_key(kFlow, 3);
+  for (const v1::Hello& refused : {other_version, bad_port}) {
+    EXPECT_FALSE(engine_.on_hello("h1", refused, kStart + kMs).accepted());
+    EXPECT_TRUE(engine_.fleet().node("h1")->connected);
+    EXPECT_EQ(engine_.fleet().node("h1")->source("tc"), v1::Source::ON);
+    EXPECT_TRUE(engine_.take_outgoing(kStart + kMs).empty());  // not asked anew
+    EXPECT_TRUE(engine_.on_message("h1", report(50001), kStart + kMs));
+  }
+}
+
 }  // namespace
 }  // namespace te
