@@ -31,6 +31,8 @@ void repeat(FlowEnd& end, std::int64_t interval_ns, std::int64_t now_ns) {
   remember(end, sample);
 }
 
+bool plausible(double rate_bps) { return rate_bps >= 0 && rate_bps <= Fleet::kHighestRateBps; }  // NaN is neither
+
 /// Share of CE marks among the packets since the last report; the old value when there were none.
 double ce_share(const FlowEnd& before, const v1::FlowReport& report) {
   const std::uint64_t packets = report.packets() - before.report.packets();
@@ -120,6 +122,8 @@ Result<Fleet::Change> Fleet::apply(const std::string& node, const v1::FlowUpdate
     if (report.direction() == v1::DIRECTION_UNSPECIFIED) return Error{"a flow report without a direction"};
     if (report.wire_port() > 0xFFFF || report.source_port() > 0xFFFF)
       return Error{"a flow report with a port above 65535"};
+    if (!plausible(report.rate_bps()) || !plausible(report.payload_bps()))
+      return Error{"a flow report with a rate that is negative, above 1e15 bits/s or no number"};
     reports.push_back({.id = *id, .egress = report.direction() == v1::EGRESS, .report = &report});
   }
   Change change;
@@ -128,27 +132,29 @@ Result<Fleet::Change> Fleet::apply(const std::string& node, const v1::FlowUpdate
   state.kernel_events_lost = update.kernel_events_lost();
   state.kernel_flows_lost = update.kernel_flows_lost();
   RateSample sample{.begin_ns = now_ns - std::int64_t{update.interval_ms()} * kNsPerMs, .end_ns = now_ns};
-  std::map<FlowId, bool> silent = state.flows;
+  std::set<std::pair<FlowId, bool>> silent = state.flows;
   for (const Parsed& parsed : reports) {
     if (!speaks_for(node, parsed)) {
       ++foreign_reports_;
       continue;
     }
-    silent.erase(parsed.id);
+    silent.erase({parsed.id, parsed.egress});
     if (parsed.report->ended()) {
       end_flow(node, parsed.id, parsed.egress, change);
       continue;
     }
-    sample.rate_bps = std::max(0.0, parsed.report->rate_bps());
-    sample.payload_bps = std::max(0.0, parsed.report->payload_bps());
+    sample.rate_bps = parsed.report->rate_bps();
+    sample.payload_bps = parsed.report->payload_bps();
     take(node, parsed, sample, change);
   }
   for (const auto& [id, egress] : silent) {
     if (update.complete()) {
       end_flow(node, id, egress, change);
     } else {
-      auto& end = egress ? flows_[id].egress : flows_[id].ingress;
-      if (end) repeat(*end, sample.end_ns - sample.begin_ns, now_ns);
+      const auto place = flows_.find(id);
+      if (place == flows_.end()) continue;
+      auto& end = egress ? place->second.egress : place->second.ingress;
+      if (end && end->node == node) repeat(*end, sample.end_ns - sample.begin_ns, now_ns);
     }
   }
   return change;
@@ -157,7 +163,18 @@ Result<Fleet::Change> Fleet::apply(const std::string& node, const v1::FlowUpdate
 void Fleet::take(const std::string& node, const Parsed& parsed, const RateSample& sample, Change& change) {
   FleetNode& state = nodes_[node];
   auto place = flows_.find(parsed.id);
-  const bool known_here = state.flows.contains(parsed.id);
+  const bool known_here = state.flows.contains({parsed.id, parsed.egress});
+  if (place != flows_.end()) {
+    const auto& owned = parsed.egress ? place->second.egress : place->second.ingress;
+    if (owned && owned->node != node) {
+      FleetNode& owner = nodes_[owned->node];
+      if (owner.connected) {
+        ++foreign_reports_;
+        return;
+      }
+      owner.flows.erase({parsed.id, parsed.egress});
+    }
+  }
   if (!known_here && state.flows.size() >= kMaxFlowsPerNode) {
     ++flows_dropped_;
     return;
@@ -167,7 +184,7 @@ void Fleet::take(const std::string& node, const Parsed& parsed, const RateSample
     place->second.id = parsed.id;
     place->second.first_seen_ns = sample.end_ns;
   }
-  state.flows[parsed.id] = parsed.egress;
+  state.flows.emplace(parsed.id, parsed.egress);
   Flow& flow = place->second;
   const bool new_port = known_here && flow.wire_port() != parsed.report->wire_port();
   change.flows |= !known_here;
@@ -187,7 +204,7 @@ void Fleet::take(const std::string& node, const Parsed& parsed, const RateSample
 }
 
 void Fleet::end_flow(const std::string& node, const FlowId& id, bool egress, Change& change) {
-  nodes_[node].flows.erase(id);
+  nodes_[node].flows.erase({id, egress});
   const auto place = flows_.find(id);
   if (place == flows_.end()) return;
   auto& end = egress ? place->second.egress : place->second.ingress;
@@ -203,7 +220,7 @@ Fleet::Change Fleet::expire(std::int64_t now_ns) {
   Change change;
   for (auto& [name, state] : nodes_) {
     if (state.connected || state.flows.empty() || now_ns - state.changed_ns < kKeepLostNodeNs) continue;
-    const std::map<FlowId, bool> gone = state.flows;
+    const std::set<std::pair<FlowId, bool>> gone = state.flows;
     for (const auto& [id, egress] : gone) end_flow(name, id, egress, change);
   }
   return change;

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/result.h"
@@ -21,7 +23,7 @@ struct FleetNode {
   std::int64_t reported_ns = 0;  ///< last FlowUpdate; 0: none in this session
   std::uint64_t kernel_events_lost = 0;
   std::uint64_t kernel_flows_lost = 0;
-  std::map<FlowId, bool> flows;  ///< that it reports; true: as the sender
+  std::set<std::pair<FlowId, bool>> flows;  ///< ends that it reports and owns; true: as the sender
 
   /// State of a source ("tc", "probe"); STATE_UNSPECIFIED when the agent does not name it.
   [[nodiscard]] v1::Source::State source(std::string_view name) const;
@@ -32,6 +34,7 @@ class Fleet {
  public:
   static constexpr std::size_t kMaxFlowsPerNode = 65536;
   static constexpr std::size_t kHistory = 16;                      ///< rate samples kept of each end
+  static constexpr double kHighestRateBps = 1e15;                  ///< of a flow; reports of more are malformed
   static constexpr std::int64_t kKeepLostNodeNs = 30'000'000'000;  ///< then its flows are forgotten
 
   /// `fabric` outlives it.
@@ -51,8 +54,9 @@ class Fleet {
     bool ports = false;  ///< a port on the wire changed
     std::vector<FlowId> ended;
   };
-  /// Takes a report. The rates of a flow that an update does not name still hold; one that a complete update does not
-  /// name has ended. An Error: the message is malformed, nothing was taken.
+  /// Takes a report. An end of a flow belongs to the node that reported it first, for as long as that is connected. The
+  /// rates of a flow that an update does not name still hold; one that a complete update does not name has ended. An
+  /// Error: the message is malformed, nothing was taken.
   Result<Change> apply(const std::string& node, const v1::FlowUpdate& update, std::int64_t now_ns);
   /// Forgets flows of nodes that have been away for kKeepLostNodeNs.
   Change expire(std::int64_t now_ns);
@@ -65,7 +69,8 @@ class Fleet {
   [[nodiscard]] const FleetNode* node(const std::string& name) const;
   /// The connected node that sends the flow; null when there is none.
   [[nodiscard]] const FleetNode* sender(const Flow& flow) const;
-  /// Reports of flows whose source or destination is another node's: an agent speaks only for its own.
+  /// Reports of flows whose source or destination is another node's, or whose end another node reports: an agent speaks
+  /// only for its own.
   [[nodiscard]] std::uint64_t foreign_reports() const { return foreign_reports_; }
   /// Flows not taken because a node reported more than kMaxFlowsPerNode.
   [[nodiscard]] std::uint64_t flows_dropped() const { return flows_dropped_; }

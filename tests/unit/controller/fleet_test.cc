@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "topology/builder.h"
 
 namespace te {
@@ -127,6 +129,73 @@ TEST_F(FleetTest, RefusesMalformedReportsWhole) {
   EXPECT_FALSE(fleet_.apply("h1", update(v1::DIRECTION_UNSPECIFIED, 1), kStart));
   EXPECT_FALSE(fleet_.apply("h1", update(v1::EGRESS, 1, 70000), kStart));
   EXPECT_FALSE(fleet_.apply("h3", update(v1::EGRESS, 1), kStart));  // no session
+}
+
+TEST_F(FleetTest, RefusesRatesThatNoLinkHas) {
+  for (const double rate : {std::nan(""), HUGE_VAL, -1.0, 1.1e15}) {
+    v1::FlowUpdate wrong = update(v1::EGRESS, 1e6);
+    wrong.mutable_flows(0)->set_rate_bps(rate);
+    EXPECT_FALSE(fleet_.apply("h1", wrong, kStart)) << rate;
+    wrong = update(v1::EGRESS, 1e6);
+    wrong.mutable_flows(0)->set_payload_bps(rate);
+    EXPECT_FALSE(fleet_.apply("h1", wrong, kStart)) << rate;
+  }
+  EXPECT_TRUE(fleet_.flows().empty());
+}
+
+/// A flow between addresses that the topology file does not have: any node may speak for either end.
+class FleetPodTest : public FleetTest {
+ protected:
+  static v1::FlowUpdate pod_update(v1::Direction direction, bool ended = false) {
+    v1::FlowUpdate all = update(direction, 1e6);
+    *all.mutable_flows(0)->mutable_key() = make_flow_key(kPods, 3);
+    all.mutable_flows(0)->set_ended(ended);
+    return all;
+  }
+  static v1::FlowUpdate nothing() {
+    v1::FlowUpdate none;
+    none.set_interval_ms(500);
+    return none;
+  }
+  static inline const FlowId kPods{.source = *IpAddress::parse("192.168.0.1"),
+                                   .destination = *IpAddress::parse("192.168.0.2"),
+                                   .destination_qpn = 7};
+};
+
+TEST_F(FleetPodTest, LetsOneNodeOwnAnEndWhileItIsConnected) {
+  ASSERT_TRUE(fleet_.apply("h1", pod_update(v1::EGRESS), kStart));
+  ASSERT_TRUE(fleet_.apply("h2", pod_update(v1::EGRESS), kStart));
+  EXPECT_EQ(fleet_.find(kPods)->egress->node, "h1");
+  EXPECT_EQ(fleet_.foreign_reports(), 1U);
+  ASSERT_TRUE(fleet_.apply("h2", pod_update(v1::EGRESS, true), kStart));  // ends nothing of h1's
+  ASSERT_NE(fleet_.find(kPods), nullptr);
+  fleet_.disconnect("h1", kStart);
+  ASSERT_TRUE(fleet_.apply("h2", pod_update(v1::EGRESS), kStart));
+  EXPECT_EQ(fleet_.find(kPods)->egress->node, "h2");
+  EXPECT_TRUE(fleet_.node("h1")->flows.empty());
+}
+
+TEST_F(FleetPodTest, KeepsNoFlowWithoutAnEnd) {
+  ASSERT_TRUE(fleet_.apply("h1", pod_update(v1::EGRESS), kStart));
+  fleet_.disconnect("h1", kStart);
+  ASSERT_TRUE(fleet_.apply("h2", pod_update(v1::EGRESS), kStart));
+  const auto change = fleet_.apply("h2", pod_update(v1::EGRESS, true), kStart);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->ended.size(), 1U);
+  v1::Hello hello;
+  hello.set_protocol_version(1);
+  ASSERT_TRUE(fleet_.connect("h1", hello, kStart));
+  ASSERT_TRUE(fleet_.apply("h1", nothing(), kStart + 500 * kMs));
+  EXPECT_TRUE(fleet_.flows().empty());
+}
+
+TEST_F(FleetPodTest, EndsBothEndsOfAFlowWithinOneHost) {
+  ASSERT_TRUE(fleet_.apply("h1", pod_update(v1::EGRESS), kStart));
+  ASSERT_TRUE(fleet_.apply("h1", pod_update(v1::INGRESS), kStart));
+  v1::FlowUpdate none = nothing();
+  none.set_complete(true);
+  ASSERT_TRUE(fleet_.apply("h1", none, kStart + 500 * kMs));
+  EXPECT_TRUE(fleet_.flows().empty());
 }
 
 TEST_F(FleetTest, ForgetsFlowsOfANodeThatStaysAway) {
