@@ -64,6 +64,7 @@ void Prober::knowledge_changed() {
   for (auto& [pair, state] : pairs_) {
     state.stale = true;
     state.quiet = false;
+    state.refused.clear();
   }
 }
 
@@ -85,7 +86,7 @@ void Prober::update_progress(const AddressPair& pair, Pair& state) {
     fewest = std::min(fewest, known);
     if (known == 0) ++shown.unreached_paths;
   }
-  const std::size_t tried = knowledge_->ports_tried(pair);
+  const std::size_t tried = knowledge_->ports_tried(pair) + state.refused.size();
   if (shown.unreached_paths == 0) {
     shown.progress = PairProgress::kCovered;
   } else {
@@ -95,7 +96,8 @@ void Prober::update_progress(const AddressPair& pair, Pair& state) {
                        static_cast<double>(tried) < kSpareFactor * static_cast<double>(set.paths.size());
 }
 
-std::optional<Prober::Work> Prober::work_for(const AddressPair& pair, Pair& state, Urgency urgency) {
+std::optional<Prober::Work> Prober::work_for(const AddressPair& pair, Pair& state, Urgency urgency,
+                                             std::int64_t now_ns) {
   if (state.stale) update_progress(pair, state);
   const PairProgress progress = states_[pair].progress;
   if (progress == PairProgress::kNothingToLearn) {
@@ -105,7 +107,14 @@ std::optional<Prober::Work> Prober::work_for(const AddressPair& pair, Pair& stat
   }
   Work work{.urgency = urgency, .ports = {}};
   const auto add = [&](std::uint16_t port) {
-    if (work.ports.size() < kBatchPorts && !state.in_flight.contains(port)) work.ports.push_back(port);
+    if (work.ports.size() >= kBatchPorts || state.in_flight.contains(port)) return;
+    const auto refused = state.refused.find(port);
+    if (refused != state.refused.end() && now_ns < refused->second.not_before_ns) {
+      const std::int64_t when = refused->second.not_before_ns;
+      state.wake_ns = state.wake_ns == 0 ? when : std::min(state.wake_ns, when);
+      return;
+    }
+    work.ports.push_back(port);
   };
   switch (urgency) {
     case Urgency::kVerify:
@@ -125,7 +134,10 @@ std::optional<Prober::Work> Prober::work_for(const AddressPair& pair, Pair& stat
     case Urgency::kCover:
     case Urgency::kSpare:
       if (urgency == Urgency::kCover ? progress != PairProgress::kExploring : !state.wants_spares) break;
-      std::ranges::for_each(knowledge_->untried_ports(pair, kBatchPorts + state.in_flight.size()), add);
+      for (const std::uint16_t port :
+           knowledge_->untried_ports(pair, kBatchPorts + state.in_flight.size() + state.refused.size())) {
+        if (!state.refused.contains(port)) add(port);  // others may do as well
+      }
       break;
   }
   if (work.ports.empty()) return std::nullopt;
@@ -200,6 +212,11 @@ std::vector<Outgoing> Prober::next(std::int64_t now_ns) {
       Stage{Urgency::kInUse, false},  Stage{Urgency::kRecheck, true}, Stage{Urgency::kSpare, true},
       Stage{Urgency::kCover, false},  Stage{Urgency::kVerify, false}, Stage{Urgency::kRecheck, false},
       Stage{Urgency::kRefresh, true}, Stage{Urgency::kRefresh, false}};
+  for (auto& [pair, state] : pairs_) {
+    if (state.wake_ns == 0 || now_ns < state.wake_ns) continue;
+    state.wake_ns = 0;
+    state.quiet = false;
+  }
   std::set<AddressPair> at_work;
   std::map<std::string, std::size_t> in_flight;
   for (const auto& [id, request] : requests_) ++in_flight[request.node];
@@ -214,7 +231,7 @@ std::vector<Outgoing> Prober::next(std::int64_t now_ns) {
         at_work.insert(pair);
         continue;
       }
-      const auto work = work_for(pair, state, stage.urgency);
+      const auto work = work_for(pair, state, stage.urgency, now_ns);
       if (!work) continue;
       at_work.insert(pair);
       if (!start(pair, state, *work, now_ns, out)) return out;  // nothing of less use may take what is left
@@ -230,17 +247,39 @@ bool Prober::learn(Request& request, std::uint16_t port, bool all, std::int64_t 
   const auto& answers = request.answers[port];
   if (!all && answers.size() < request.hops.size()) return false;
   bool taught = false;
+  bool contradiction = false;
   for (const auto& [ttl, responder] : answers) {  // deeper answers need the hops before them
     if (!responder) break;
     const auto lesson = knowledge_->learn_probe(request.pair, port, ttl, *responder, now_ns);
     if (!lesson) {
       ++counters_.refused;
-      break;
+      if (!contradiction) refuse(request, port, *responder, now_ns);  // else it may fit once that is settled
+      return taught;
     }
+    request.accepted = true;
     taught |= *lesson != Lesson::kNothing;
-    if (*lesson == Lesson::kContradicted) contradicted(request.pair, now_ns);
+    if (*lesson != Lesson::kContradicted) continue;
+    contradiction = true;
+    contradicted(request.pair, now_ns);
   }
+  const auto pair = pairs_.find(request.pair);
+  if (pair != pairs_.end() && request.accepted) pair->second.refused.erase(port);
   return taught;
+}
+
+void Prober::refuse(const Request& request, std::uint16_t port, const IpAddress& responder, std::int64_t now_ns) {
+  auto& by = counters_.refused_by;
+  if (by.contains(responder) || by.size() < kRespondersKept) ++by[responder];
+  const Fabric& fabric = routing_->fabric();
+  if (const auto at = fabric.find_address(responder)) {  // a switch that the request was not charged to
+    const SwitchCost cost{.node = fabric.port(*at).node, .answers = static_cast<double>(request.hops.size())};
+    budget_.charge({&cost, 1}, now_ns);
+  }
+  const auto found = pairs_.find(request.pair);
+  if (found == pairs_.end()) return;
+  Refusal& refusal = found->second.refused[port];
+  refusal.back_off_ns = std::clamp(2 * refusal.back_off_ns, kFirstRefusedNs, kLongestRefusedNs);
+  refusal.not_before_ns = now_ns + refusal.back_off_ns;
 }
 
 void Prober::contradicted(const AddressPair& pair, std::int64_t now_ns) {
@@ -259,6 +298,7 @@ void Prober::contradicted(const AddressPair& pair, std::int64_t now_ns) {
   }
   for (auto& [other, its] : pairs_) {
     if (its.rechecked_ns != 0 && now_ns - its.rechecked_ns < kLeastRecheckNs) continue;
+    its.refused.clear();
     its.to_refresh.insert(its.target.ports_in_use.begin(), its.target.ports_in_use.end());
     its.quiet = false;
   }
@@ -334,9 +374,9 @@ void Prober::finish(std::uint64_t id, Request& request, std::int64_t now_ns) {
     PairState& shown = states_[request.pair];
     if (pair.requests == 0 && pair.to_verify.empty()) shown.recheck_ns = 0;
     shown.silent = !request.answered;
-    if (request.answered) {
+    if (request.answered) shown.problem.clear();
+    if (request.accepted) {
       pair.back_off_ns = 0;
-      shown.problem.clear();
     } else {
       pair.back_off_ns = std::clamp(2 * pair.back_off_ns, kFirstBackOffNs, kLongestBackOffNs);
       pair.not_before_ns = now_ns + pair.back_off_ns;

@@ -55,7 +55,8 @@ struct PairState {
 /// Learns which ports lead where: first ports in use, then random ones until each equal-cost path has one (two more as
 /// spares), within a budget of answers a switch. Small batches of all pairs take turns. Ports in use are looked at
 /// again every kRefreshNs; an answer that contradicts what is known has all of its pair checked, and the ports in use
-/// of every other pair, since a switch that lost a member sends many flows elsewhere. Pure.
+/// of every other pair, since a switch that lost a member sends many flows elsewhere. A port whose answer fits no path
+/// is left alone for kFirstRefusedNs, then twice as long each time, until knowledge changes. Pure.
 class Prober {
  public:
   struct Counters {
@@ -63,6 +64,7 @@ class Prober {
     std::uint64_t lost = 0;  ///< of these without an answer
     std::uint64_t refused =
         0;  ///< answers that fit no path (a switch unknown to the topology file, a route that differs)
+    std::map<IpAddress, std::uint64_t> refused_by;  ///< of these, by who answered; kRespondersKept of them at most
   };
 
   /// `routing` and `knowledge` outlive it.
@@ -82,13 +84,18 @@ class Prober {
   void disconnected(const std::string& node);
 
   [[nodiscard]] const std::map<AddressPair, PairState>& pairs() const { return states_; }
+  /// Answers that may be asked of a switch now; negative: in debt.
+  [[nodiscard]] double answers_left(NodeId node, std::int64_t now_ns) { return budget_.left(node, now_ns); }
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
   static constexpr std::size_t kBatchPorts = 8;
   static constexpr std::size_t kSparePorts = 2;
   static constexpr std::int64_t kRefreshNs = 30'000'000'000;
   static constexpr std::int64_t kLeastRecheckNs = 10'000'000'000;  ///< between two checks of all of a pair
-  static constexpr std::size_t kPathLimit = 256;                   ///< of a pair, that are told apart
+  static constexpr std::int64_t kFirstRefusedNs = 1'000'000'000;
+  static constexpr std::int64_t kLongestRefusedNs = 300'000'000'000;
+  static constexpr std::size_t kRespondersKept = 64;
+  static constexpr std::size_t kPathLimit = 256;  ///< of a pair, that are told apart
 
  private:
   enum class Urgency : std::uint8_t { kVerify, kInUse, kCover, kRecheck, kSpare, kRefresh };
@@ -105,19 +112,26 @@ class Prober {
     std::uint32_t charged = 0;  ///< packets taken from the budget
     std::uint32_t sent = 0;
     bool answered = false;
+    bool accepted = false;  ///< an answer that fits a path
     bool urgent = false;
     std::int64_t deadline_ns = 0;
+  };
+  struct Refusal {  ///< of a port's answer
+    std::int64_t back_off_ns = 0;
+    std::int64_t not_before_ns = 0;
   };
   struct Pair {
     ProbeTarget target;
     std::set<std::uint16_t> to_verify;
     std::set<std::uint16_t> to_refresh;
     std::set<std::uint16_t> in_flight;
+    std::map<std::uint16_t, Refusal> refused;
+    std::int64_t wake_ns = 0;  ///< when the first refused port that waits may be asked again; 0: none waits
     std::int64_t refreshed_ns = 0;
     std::int64_t rechecked_ns = 0;   ///< last time all was checked; 0: never
     std::uint32_t requests = 0;      ///< in flight
     std::uint32_t urgent = 0;        ///< of these for ports in use or to verify
-    std::int64_t not_before_ns = 0;  ///< back-off while nothing answers
+    std::int64_t not_before_ns = 0;  ///< back-off while no answer is of use
     std::int64_t back_off_ns = 0;
     bool stale = true;   ///< progress and spares to be worked out anew
     bool quiet = false;  ///< nothing to do until something changes
@@ -125,9 +139,10 @@ class Prober {
   };
 
   void update_progress(const AddressPair& pair, Pair& state);
-  std::optional<Work> work_for(const AddressPair& pair, Pair& state, Urgency urgency);
+  std::optional<Work> work_for(const AddressPair& pair, Pair& state, Urgency urgency, std::int64_t now_ns);
   bool start(const AddressPair& pair, Pair& state, const Work& work, std::int64_t now_ns, std::vector<Outgoing>& out);
   bool learn(Request& request, std::uint16_t port, bool all, std::int64_t now_ns);
+  void refuse(const Request& request, std::uint16_t port, const IpAddress& responder, std::int64_t now_ns);
   void contradicted(const AddressPair& pair, std::int64_t now_ns);
   void plan_refresh(std::int64_t now_ns);
   static void forget_request(Pair& pair, const Request& request);

@@ -35,6 +35,7 @@ class SwitchBudget {
   void charge(std::span<const SwitchCost> costs, std::int64_t now_ns) {
     for (const SwitchCost& cost : costs) tokens(cost.node, now_ns) -= cost.answers;
   }
+  [[nodiscard]] double left(NodeId node, std::int64_t now_ns) { return tokens(node, now_ns); }
   [[nodiscard]] double answers_per_s() const { return answers_per_s_; }
 
  private:

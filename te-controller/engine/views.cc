@@ -8,6 +8,7 @@ namespace te {
 namespace {
 
 constexpr double kNsPerS = 1e9;
+constexpr std::size_t kRespondersListed = 4;
 constexpr std::size_t kPortsListed = 32;  // of those known for a path
 
 std::string_view provenance_of(const Flow& flow) {
@@ -153,12 +154,24 @@ void Views::add_warnings(v1::Status& status, std::int64_t now_ns) const {
   if (silent > 0)
     status.add_warnings("probes of " + std::to_string(silent) +
                         " address pairs get no answer; do the switches send ICMP time exceeded?");
-  if (engine_->prober().counters().refused > 0) {
-    status.add_warnings(std::to_string(engine_->prober().counters().refused) +
-                        " probe answers fit no path of the topology file; is it up to date?");
-  }
+  add_refused_answers(status);
   if (engine_->mode() == Mode::kAct && !engine_->paths_explored(now_ns))
     status.add_warnings("moves wait until paths are explored");
+}
+
+void Views::add_refused_answers(v1::Status& status) const {
+  const auto& by = engine_->prober().counters().refused_by;
+  std::size_t listed = 0;
+  for (const auto& [address, count] : by) {
+    if (++listed > kRespondersListed) break;
+    const std::string node = node_name(engine_->fabric(), address);
+    status.add_warnings("probe answers from " + address.to_string() + (node.empty() ? "" : " (" + node + ")") +
+                        " fit no path of the topology file: " + std::to_string(count) + " so far; is it up to date?");
+  }
+  if (by.size() > kRespondersListed) {
+    status.add_warnings("probe answers from " + std::to_string(by.size() - kRespondersListed) +
+                        " more addresses fit no path of the topology file");
+  }
 }
 
 v1::NodeList Views::nodes(std::int64_t now_ns) {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "te-controller/engine/views.h"
 #include "topology/builder.h"
 
 namespace te {
@@ -35,6 +38,10 @@ class EngineTest : public ::testing::Test {
     flow.set_rate_bps(1e6);
     flow.set_payload_bps(1e6);
     return message;
+  }
+  bool warns(const std::string& text) {
+    const v1::Status status = Views(engine_).status(kStart);
+    return std::ranges::any_of(status.warnings(), [&](const std::string& one) { return one.starts_with(text); });
   }
   static inline const FlowId kFlow{
       .source = *IpAddress::parse("10.1.1.2"), .destination = *IpAddress::parse("10.2.1.2"), .destination_qpn = 5};
@@ -76,6 +83,23 @@ TEST_F(EngineTest, LeavesASessionAloneWhenALaterHelloOfItsNodeIsRefused) {
     EXPECT_TRUE(engine_.take_outgoing(kStart + kMs).empty());  // not asked anew
     EXPECT_TRUE(engine_.on_message("h1", report(50001), kStart + kMs));
   }
+}
+
+TEST_F(EngineTest, WarnsOfProbeAnswersThatFitNoPathAndNamesWhoGaveThem) {
+  ASSERT_TRUE(engine_.on_hello("h1", hello(), kStart).accepted());
+  ASSERT_TRUE(engine_.on_message("h1", report(50001), kStart));
+  const std::vector<Outgoing> out = engine_.take_outgoing(kStart);
+  ASSERT_FALSE(out.empty());
+  const v1::ProbeRequest& request = out[0].message.probe_request();
+  v1::AgentMessage message;
+  v1::ProbeResult& result = *message.mutable_probe_result();
+  result.set_id(request.id());
+  v1::ProbeAnswer& answer = *result.add_answers();
+  answer.set_port(request.ports(0));
+  answer.set_ttl(request.ttls(0));
+  answer.set_responder(IpAddress::parse("192.0.2.1")->to_bytes());
+  ASSERT_TRUE(engine_.on_message("h1", message, kStart));
+  EXPECT_TRUE(warns("probe answers from 192.0.2.1 fit no path of the topology file: 1 so far"));
 }
 
 }  // namespace

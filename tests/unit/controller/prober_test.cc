@@ -165,6 +165,61 @@ TEST_F(ProberTest, CountsAnswersThatFitNoPath) {
   for (v1::ProbeAnswer& one : *result.mutable_answers()) one.set_responder(IpAddress::parse("192.0.2.1")->to_bytes());
   EXPECT_EQ(*prober_.take_result("h1", result, kMs), false);
   EXPECT_EQ(prober_.counters().refused, 1U);
+  EXPECT_EQ(prober_.counters().refused_by.at(*IpAddress::parse("192.0.2.1")), 1U);
+}
+
+TEST_F(ProberTest, AsksAgainEverMoreRarelyForAPortWhoseAnswersFitNoPath) {
+  prober_.set_targets({target(across_, "h1", true, {50001})}, 0);
+  int asked = 0;
+  int others_late = 0;
+  for (std::int64_t now = 0; now < 120'000 * kMs; now += 20 * kMs) {
+    for (const Outgoing& out : prober_.next(now)) {
+      v1::ProbeResult result = answer(out.message.probe_request());
+      for (v1::ProbeAnswer& one : *result.mutable_answers()) {
+        if (one.port() != 50001) {
+          others_late += now > 60'000 * kMs ? 1 : 0;
+          continue;
+        }
+        ++asked;
+        one.set_responder(IpAddress::parse("192.0.2.1")->to_bytes());
+      }
+      ASSERT_TRUE(prober_.take_result("h1", result, now));
+    }
+  }
+  EXPECT_GE(asked, 4);
+  EXPECT_LE(asked, 8);  // after 1, 2, 4, ... s
+  EXPECT_EQ(others_late, 0);
+  EXPECT_EQ(prober_.pairs().at(across_).progress, PairProgress::kCovered);  // by other ports
+  prober_.knowledge_changed();
+  const auto anew = prober_.next(120'000 * kMs);
+  ASSERT_FALSE(anew.empty());
+  EXPECT_EQ(anew[0].message.probe_request().ports(0), 50001U);
+}
+
+TEST_F(ProberTest, GivesUpAndBacksOffWhenNoAnswerFitsAPath) {
+  prober_.set_targets({target(across_, "h1", true, {50001})}, 0);
+  int probes = 0;
+  for (std::int64_t now = 0; now < 600'000 * kMs; now += 20 * kMs) {
+    for (const Outgoing& out : prober_.next(now)) {
+      v1::ProbeResult result = answer(out.message.probe_request());
+      for (v1::ProbeAnswer& one : *result.mutable_answers())
+        one.set_responder(IpAddress::parse("192.0.2.1")->to_bytes());
+      probes += result.answers_size();
+      ASSERT_TRUE(prober_.take_result("h1", result, now));
+    }
+  }
+  EXPECT_EQ(prober_.pairs().at(across_).progress, PairProgress::kGaveUp);
+  EXPECT_LT(probes, 150);
+}
+
+TEST_F(ProberTest, ChargesASwitchThatAnswersThoughItIsOnNoPath) {
+  prober_.set_targets({target(across_, "h1", true, {50001})}, 0);
+  const IpAddress leaf = fabric_.port(fabric_.node(*fabric_.find_node("leaf1")).ports.front()).addresses.front();
+  const auto out = prober_.next(0);
+  v1::ProbeResult result = answer(out[0].message.probe_request());
+  for (v1::ProbeAnswer& one : *result.mutable_answers()) one.set_responder(leaf.to_bytes());
+  ASSERT_TRUE(prober_.take_result("h1", result, 0));
+  EXPECT_LT(prober_.answers_left(*fabric_.find_node("leaf1"), 0), prober_.answers_left(*fabric_.find_node("leaf2"), 0));
 }
 
 }  // namespace
