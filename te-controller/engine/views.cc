@@ -101,12 +101,15 @@ v1::Status Views::status(std::int64_t now_ns) {
   status.set_agents_expected(static_cast<int>(engine_->fleet().nodes().size()));
   int elastic = 0;
   int known = 0;
+  std::size_t not_counted = 0;
   int steered = 0;
   double slowest = 0;
   for (const auto& [id, flow] : engine_->fleet().flows()) {
-    known += engine_->knowledge().compose(id.pair(), flow.wire_port()).reaches() ? 1 : 0;
+    const bool path_known = engine_->knowledge().compose(id.pair(), flow.wire_port()).reaches();
+    known += path_known ? 1 : 0;
     steered += engine_->steered(flow) ? 1 : 0;
     if (flow.kind(now_ns) != FlowKind::kData) continue;
+    not_counted += path_known ? 0 : 1;
     const double payload = flow.last_rates().payload_bps;
     slowest = elastic == 0 ? payload : std::min(slowest, payload);
     ++elastic;
@@ -126,6 +129,11 @@ v1::Status Views::status(std::int64_t now_ns) {
   }
   status.set_plan_cycles(engine_->plan_cycles());
   add_warnings(status, now_ns);
+  if (not_counted > 0) {
+    status.add_warnings(std::to_string(not_counted) +
+                        " data flows take an unknown path and are not counted in the loads of links; 'tectl flows' "
+                        "lists them, 'tectl explain' says more of one");
+  }
   return status;
 }
 

@@ -102,5 +102,12 @@ TEST_F(EngineTest, WarnsOfProbeAnswersThatFitNoPathAndNamesWhoGaveThem) {
   EXPECT_TRUE(warns("probe answers from 192.0.2.1 fit no path of the topology file: 1 so far"));
 }
 
+TEST_F(EngineTest, WarnsOfDataFlowsWhosePathIsUnknown) {
+  EXPECT_FALSE(warns("1 data flows take an unknown path"));
+  ASSERT_TRUE(engine_.on_hello("h1", hello(), kStart).accepted());
+  ASSERT_TRUE(engine_.on_message("h1", report(50001), kStart));
+  EXPECT_TRUE(warns("1 data flows take an unknown path and are not counted in the loads"));
+}
+
 }  // namespace
 }  // namespace te
