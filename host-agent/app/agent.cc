@@ -177,7 +177,7 @@ void Agent::ask_early_reading() {
   reading_timer_.cancel();
 }
 
-v1::Hello Agent::hello() const {
+v1::Hello Agent::hello() {
   v1::Hello message;
   message.set_protocol_version(kProtocolVersion);
   message.set_node(config_.node);
@@ -185,6 +185,7 @@ v1::Hello Agent::hello() const {
   message.set_role("host");
   message.set_instance(instance_);
   for (const v1::Source& source : host_->sources().all()) *message.add_sources() = source;
+  sources_reported_ = host_->sources().generation();
   for (const NicPort& port : host_->ports()) {
     if (port.ifindex != 0) *message.add_ports() = to_message(port);
   }
@@ -251,6 +252,7 @@ void Agent::report(FlowTable::Window window) {
   for (v1::AgentEvent& event : host_->take_events()) uplink_.event(std::move(event));
   report_flows(window);
   report_steering();
+  report_sources();
   uplink_.pump();
 }
 
@@ -277,6 +279,14 @@ void Agent::report_steering() {
   v1::AgentMessage message;
   *message.mutable_steering() = steering_report(host_->steering());
   if (uplink_.send(message)) steering_reported_ = generation;
+}
+
+void Agent::report_sources() {
+  const std::uint64_t generation = host_->sources().generation();
+  if (sources_reported_ == generation || !uplink_.has_session()) return;
+  v1::AgentMessage message;
+  *message.mutable_sources() = source_update(host_->sources());
+  if (uplink_.send(message)) sources_reported_ = generation;
 }
 
 void Agent::update_metrics() {

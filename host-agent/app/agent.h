@@ -40,7 +40,7 @@ class Agent {
   void reading(FlowTable::Window window, std::int64_t now_ns);
   void ask_early_reading();
 
-  v1::Hello hello() const;
+  v1::Hello hello();
   void session_began(const v1::HelloReply& reply);
   void take(const v1::ControllerMessage& message);
   void take(const v1::ProbeRequest& request);
@@ -48,6 +48,7 @@ class Agent {
   void report(FlowTable::Window window);
   void report_flows(FlowTable::Window window);
   void report_steering();
+  void report_sources();
   void update_metrics();
 
   boost::asio::io_context& io_;
@@ -66,6 +67,7 @@ class Agent {
   std::int64_t reading_cost_ns_ = 0;
   std::int64_t early_reading_ns_ = std::numeric_limits<std::int64_t>::max();
   bool owes_all_flows_ = false;  // the controller has no complete list of this session yet
+  std::uint64_t sources_reported_ = 0;
   std::uint64_t steering_reported_ = std::numeric_limits<std::uint64_t>::max();
   bool stopped_ = false;
 };

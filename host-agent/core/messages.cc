@@ -93,6 +93,12 @@ v1::SteeringReport steering_report(const SteeringReconciler& reconciler) {
   return message;
 }
 
+v1::SourceUpdate source_update(const SourceBoard& board) {
+  v1::SourceUpdate message;
+  for (const v1::Source& source : board.all()) *message.add_sources() = source;
+  return message;
+}
+
 Result<FlowKey> flow_key_from(const v1::FlowKey& message) {
   const auto source = address_from(message.source());
   if (!source) return with_context(source.error(), "source of a flow");

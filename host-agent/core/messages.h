@@ -7,6 +7,7 @@
 #include "common/base/result.h"
 #include "host-agent/core/flow_table.h"
 #include "host-agent/core/probe_scheduler.h"
+#include "host-agent/core/source_board.h"
 #include "host-agent/core/steering_reconciler.h"
 #include "te/v1/agent.pb.h"
 
@@ -20,6 +21,7 @@ namespace te::agent {
 [[nodiscard]] v1::SteeringEntry to_message(const Steering& steering);
 [[nodiscard]] v1::ProbeResult to_message(const ProbeReport& report);
 [[nodiscard]] v1::SteeringReport steering_report(const SteeringReconciler& reconciler);
+[[nodiscard]] v1::SourceUpdate source_update(const SourceBoard& board);
 
 Result<FlowKey> flow_key_from(const v1::FlowKey& message);
 /// Zero pace, attempts or timeout take the defaults of ProbeOrder.

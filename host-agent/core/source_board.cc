@@ -22,10 +22,11 @@ bool SourceBoard::set(const std::string& name, v1::Source::State state, const st
     found = sources_.emplace(sources_.end());
     found->set_name(name);
   }
-  const bool changed = known && (found->state() != state || found->reason() != reason);
+  const bool differs = found->state() != state || found->reason() != reason;
+  if (!known || differs) ++generation_;
   found->set_state(state);
   found->set_reason(reason);
-  return changed;
+  return known && differs;
 }
 
 bool SourceBoard::is_on(const std::string& name) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,13 @@ class SourceBoard {
   /// Notes a source's state; true when it was another before.
   bool set(const std::string& name, v1::Source::State state, const std::string& reason);
   [[nodiscard]] bool is_on(const std::string& name) const;
+  /// Another number after each change of what all() says.
+  [[nodiscard]] std::uint64_t generation() const { return generation_; }
   [[nodiscard]] const std::vector<v1::Source>& all() const { return sources_; }
 
  private:
   std::vector<v1::Source> sources_;
+  std::uint64_t generation_ = 0;
 };
 
 /// "on", "off" or "not supported".

@@ -92,6 +92,16 @@ TEST(Messages, SteeringReportListsWhatTheKernelHoldsAndWhatFailed) {
   EXPECT_EQ(report.failures(0).reason(), "map full");
 }
 
+TEST(Messages, SourceUpdateListsAllSources) {
+  SourceBoard board;
+  board.set("tc", v1::Source::ON, "");
+  board.set("qp", v1::Source::OFF, "no file");
+  const v1::SourceUpdate update = source_update(board);
+  ASSERT_EQ(update.sources_size(), 2);
+  EXPECT_EQ(update.sources(0).name(), "tc");
+  EXPECT_EQ(update.sources(1).reason(), "no file");
+}
+
 TEST(Messages, SilentHopHasNoResponder) {
   ProbeReport report;
   report.outcomes.push_back({50000, 1, IpAddress(), 3, 0});

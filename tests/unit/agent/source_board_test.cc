@@ -14,6 +14,22 @@ TEST(SourceBoard, OnlyAChangeIsNews) {
   EXPECT_EQ(board.all().size(), 1U);
 }
 
+TEST(SourceBoard, GenerationMovesWithEachChangeOnly) {
+  SourceBoard board;
+  board.set("qp", v1::Source::OFF, "no file");
+  const std::uint64_t first = board.generation();
+  board.set("qp", v1::Source::OFF, "no file");
+  EXPECT_EQ(board.generation(), first);
+  board.set("qp", v1::Source::OFF, "bad file");
+  const std::uint64_t other_reason = board.generation();
+  EXPECT_NE(other_reason, first);
+  board.set("qp", v1::Source::ON, "bad file");
+  const std::uint64_t other_state = board.generation();
+  EXPECT_NE(other_state, other_reason);
+  board.set("tc", v1::Source::STATE_UNSPECIFIED, "");
+  EXPECT_NE(board.generation(), other_state);
+}
+
 TEST(SourceBoard, UnknownSourceIsNotOn) {
   SourceBoard board;
   board.set("tc", v1::Source::ON, "");
