@@ -17,6 +17,7 @@
 #include "host-agent/app/doctor.h"
 #include "host-agent/core/agent_config.h"
 #include "host-agent/core/source_board.h"
+#include "host-agent/io/instance_lock.h"
 
 namespace te::agent {
 namespace {
@@ -62,6 +63,8 @@ int fail(const Error& error) {
 }
 
 int run(const AgentConfig& config) {
+  const auto lock = InstanceLock::take(config);
+  if (!lock) return fail(lock.error());
   asio::io_context io(1);
   auto agent = Agent::open(io, config);
   if (!agent) return fail(agent.error());
@@ -92,6 +95,8 @@ int doctor(const AgentConfig& config, const CommandLine& line) {
 }
 
 int cleanup(const AgentConfig& config) {
+  const auto lock = InstanceLock::take(config);
+  if (!lock) return fail(with_context(lock.error(), "clean up"));
   if (auto removed = BpfDatapath::cleanup({pin_directory(config)}); !removed) return fail(removed.error());
   std::error_code not_empty;
   std::filesystem::remove(config.bpffs + "/roce-te", not_empty);

@@ -119,10 +119,13 @@ Result<void> read_sources(const YamlReader& yaml, AgentConfig& config) {
 }
 
 Result<void> read_settings(const YamlReader& yaml, AgentConfig& config) {
-  auto bpffs = yaml.string_or("bpffs", config.bpffs);
-  if (!bpffs) return std::move(bpffs).error();
-  if (!bpffs->starts_with('/')) return error_at(yaml, "bpffs", Result<void>(Error{"expected an absolute path"}));
-  config.bpffs = *std::move(bpffs);
+  for (const auto& [key, into] :
+       {std::pair{"bpffs", &config.bpffs}, std::pair{"run_directory", &config.run_directory}}) {
+    auto path = yaml.string_or(key, *into);
+    if (!path) return std::move(path).error();
+    if (!path->starts_with('/')) return error_at(yaml, key, Result<void>(Error{"expected an absolute path"}));
+    *into = *std::move(path);
+  }
   auto log = yaml.string_or("log", config.log);
   if (!log) return std::move(log).error();
   if (*log != "error" && *log != "warn" && *log != "info" && *log != "debug") {
@@ -176,7 +179,7 @@ Result<AgentConfig> parse_agent_config(std::string_view text, const std::string&
   const auto yaml = YamlReader::parse(text, source);
   if (!yaml) return yaml.error();
   if (auto known = yaml->only_keys({"node", "controllers", "certificate", "key", "ca", "interfaces", "bpffs",
-                                    "qp_source", "attach", "metrics", "log"});
+                                    "run_directory", "qp_source", "attach", "metrics", "log"});
       !known) {
     return std::move(known).error();
   }

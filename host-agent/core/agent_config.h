@@ -43,6 +43,7 @@ struct AgentConfig {
   std::string ca;
   std::vector<std::string> interfaces;
   std::string bpffs = "/sys/fs/bpf";
+  std::string run_directory = "/run/roce-te";  ///< of the file that a running agent locks
   QpSourceConfig qp_source;
   AttachWish attach = AttachWish::kAuto;
   std::optional<Endpoint> metrics;

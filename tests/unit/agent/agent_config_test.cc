@@ -27,16 +27,19 @@ TEST(AgentConfig, LeastConfigurationTakesDefaults) {
   EXPECT_EQ(config->qp_source.kind, QpSourceConfig::Kind::kNetlink);
   EXPECT_EQ(config->attach, AttachWish::kAuto);
   EXPECT_EQ(config->bpffs, "/sys/fs/bpf");
+  EXPECT_EQ(config->run_directory, "/run/roce-te");
   EXPECT_FALSE(config->metrics);
 }
 
 TEST(AgentConfig, EveryKeyIsRead) {
-  const auto config = parse_agent_config(kLeast +
-                                             "bpffs: /run/b\nqp_source: \"file:/run/qp.json\"\nattach: clsact\n"
-                                             "metrics: {listen: \"[::]:7413\"}\nlog: debug\n",
-                                         "agent.yaml");
+  const auto config =
+      parse_agent_config(kLeast +
+                             "bpffs: /run/b\nrun_directory: /run/r\nqp_source: \"file:/run/qp.json\"\nattach: clsact\n"
+                             "metrics: {listen: \"[::]:7413\"}\nlog: debug\n",
+                         "agent.yaml");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->bpffs, "/run/b");
+  EXPECT_EQ(config->run_directory, "/run/r");
   EXPECT_EQ(config->qp_source.path, "/run/qp.json");
   EXPECT_EQ(config->attach, AttachWish::kClsact);
   EXPECT_EQ(config->metrics, (Endpoint{"::", 7413}));
@@ -51,6 +54,7 @@ TEST(AgentConfig, WrongValueNamesFileLineAndKey) {
   EXPECT_EQ(error_of(kLeast + "attach: xdp\n"), "agent.yaml:7: attach: expected auto, tcx or clsact, found 'xdp'");
   EXPECT_EQ(error_of(kLeast + "qp_source: guess\n"),
             "agent.yaml:7: qp_source: expected netlink, file:PATH or none, found 'guess'");
+  EXPECT_EQ(error_of(kLeast + "run_directory: here\n"), "agent.yaml:7: run_directory: expected an absolute path");
   EXPECT_EQ(error_of(kLeast + "log: loud\n"), "agent.yaml:7: log: expected error, warn, info or debug, found 'loud'");
 }
 
