@@ -24,6 +24,8 @@ namespace {
 
 constexpr std::int64_t kFirstRetryNs = 200'000'000;
 constexpr std::int64_t kMostRetryNs = 5'000'000'000;
+// A session that is broken again and again, by an agent of the same name for one, must not be opened ever faster.
+constexpr std::int64_t kProvenSessionNs = 5'000'000'000;
 constexpr std::chrono::seconds kConnectLimit{5};
 constexpr std::chrono::seconds kHelloLimit{10};
 // A controller with nothing to say sends nothing; TCP keep-alive finds out when it is gone.
@@ -75,7 +77,7 @@ Uplink::Uplink(asio::io_context& io, std::vector<Endpoint> controllers, std::sha
       tls_(std::move(tls)),
       handlers_(std::move(handlers)),
       retry_(io),
-      backoff_(kFirstRetryNs, kMostRetryNs),
+      backoff_(kFirstRetryNs, kMostRetryNs, kProvenSessionNs),
       random_(std::random_device{}()) {}
 
 asio::awaitable<void> Uplink::run() {
@@ -142,6 +144,7 @@ asio::awaitable<Result<void>> Uplink::session(Endpoint controller) {
   connection->close();
   connection_.reset();
   if (std::exchange(accepted_, false)) {
+    backoff_.succeeded(monotonic_ns() - accepted_ns_);
     results_.clear();
     handlers_.session_ended();
   }
@@ -164,7 +167,7 @@ asio::awaitable<Result<void>> Uplink::converse(std::shared_ptr<FramedConnection>
   if (!reply->hello_reply().accepted()) co_return Error{"refused this agent: " + reply->hello_reply().reason()};
   accepted_ = true;
   ++counts_.sessions;
-  backoff_.succeeded();
+  accepted_ns_ = monotonic_ns();
   handlers_.session_began(reply->hello_reply());
   pump();
   while (true) {

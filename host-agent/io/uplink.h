@@ -77,6 +77,7 @@ class Uplink {
   std::deque<v1::AgentMessage> results_;
   Counts counts_;
   std::uint64_t losses_reported_ = 0;
+  std::int64_t accepted_ns_ = 0;
   bool accepted_ = false;
   bool stopped_ = false;
 };

@@ -18,7 +18,16 @@ TEST(Backoff, SuccessStartsItAnew) {
   Backoff backoff(100, 1000);
   EXPECT_EQ(backoff.failed(0), 100);
   EXPECT_EQ(backoff.failed(0), 200);
-  backoff.succeeded();
+  backoff.succeeded(0);
+  EXPECT_EQ(backoff.failed(0), 100);
+}
+
+TEST(Backoff, SuccessMustLastToCount) {
+  Backoff backoff(100, 1000, 5000);
+  EXPECT_EQ(backoff.failed(0), 100);
+  backoff.succeeded(4999);
+  EXPECT_EQ(backoff.failed(0), 200);
+  backoff.succeeded(5000);
   EXPECT_EQ(backoff.failed(0), 100);
 }
 
