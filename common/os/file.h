@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,8 @@ namespace te {
 
 /// The whole of a file; an Error names it and says why.
 Result<std::string> read_file(const std::string& path);
+/// The same for files that others write: never waits, as a pipe would, and never takes more than `most_bytes`.
+Result<std::string> read_regular_file(const std::string& path, std::size_t most_bytes);
 /// Replaces a file in one step (temporary file beside it, fsync, rename), so that no reader sees half of it.
 Result<void> replace_file(const std::string& path, std::string_view text);
 /// `doing`: what errno says, as an Error: "open /x: No such file or directory".

@@ -64,13 +64,27 @@ Result<std::optional<QueuePair>> read_entry(const Struct& entry) {
   return std::optional(QueuePair{*std::move(device), *local, *remote});
 }
 
+/// The parser quotes the text it failed on over several lines; a log line, and a string of a message, take neither its
+/// line breaks nor its bytes that are not ASCII.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    if (blank && line.ends_with(' ')) continue;
+    line += blank ? ' ' : c > ' ' && c <= '~' ? c : '?';
+  }
+  while (line.ends_with(' ') || line.ends_with('^')) line.pop_back();
+  return line;
+}
+
 }  // namespace
 
 Result<std::vector<QueuePair>> parse_qp_table(std::string_view json, const std::string& source) {
   google::protobuf::ListValue list;
   const auto parsed = google::protobuf::util::JsonStringToMessage({json.data(), json.size()}, &list);
   if (!parsed.ok()) {
-    return Error{source + ": expected the JSON list of 'rdma -j resource show qp': " + std::string(parsed.message())};
+    return Error{source + ": expected the JSON list of 'rdma -j resource show qp': " +
+                 one_line({parsed.message().data(), parsed.message().size()})};
   }
   if (static_cast<std::size_t>(list.values_size()) > kMaxQueuePairs) {
     return Error{source + ": more than " + std::to_string(kMaxQueuePairs) + " queue pairs"};

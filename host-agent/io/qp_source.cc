@@ -12,6 +12,9 @@
 namespace te::agent {
 namespace {
 
+// Some 50,000 queue pairs; the time to parse more would be missed elsewhere.
+constexpr std::size_t kMostFileBytes = std::size_t{8} << 20;
+
 class NoQpSource : public QpSource {
  public:
   Reading poll(std::int64_t) override { return {v1::Source::OFF, "qp_source: none", std::nullopt}; }
@@ -42,7 +45,7 @@ class FileQpSource : public QpSource {
   using Identity = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 
   [[nodiscard]] Reading read() const {
-    const auto text = read_file(path_);
+    const auto text = read_regular_file(path_, kMostFileBytes);
     if (!text) return {v1::Source::OFF, text.error().message, std::nullopt};
     auto table = parse_qp_table(*text, path_);
     if (!table) return {v1::Source::OFF, table.error().message, std::nullopt};

@@ -2,6 +2,7 @@
 #include "host-agent/io/qp_source.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -59,6 +60,26 @@ TEST_F(FileQpSourceTest, BadFileIsOffUntilItIsGoodAgain) {
   EXPECT_EQ(poll().state, v1::Source::OFF);
   write(kOne);
   EXPECT_EQ(poll().state, v1::Source::ON);
+}
+
+TEST_F(FileQpSourceTest, PipeIsRefusedWithoutWaiting) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const auto reading = poll();
+  EXPECT_EQ(reading.state, v1::Source::OFF);
+  EXPECT_EQ(reading.reason, "read " + path_ + ": not a regular file");
+}
+
+TEST_F(FileQpSourceTest, DirectoryIsRefused) {
+  std::filesystem::create_directory(path_);
+  EXPECT_EQ(poll().reason, "read " + path_ + ": not a regular file");
+}
+
+TEST_F(FileQpSourceTest, HugeFileIsRefused) {
+  write("");
+  std::filesystem::resize_file(path_, std::uintmax_t{1} << 40);
+  const auto reading = poll();
+  EXPECT_EQ(reading.state, v1::Source::OFF);
+  EXPECT_EQ(reading.reason, "read " + path_ + ": larger than 8388608 bytes");
 }
 
 TEST(QpSource, NoneIsOffBecauseItWasAskedFor) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace te::agent {
 namespace {
 
@@ -29,6 +31,14 @@ TEST(QpTable, EmptyListIsAnEmptyTable) {
   const auto table = parse_qp_table("[]", "qp.json");
   ASSERT_TRUE(table);
   EXPECT_TRUE(table->empty());
+}
+
+TEST(QpTable, ParserErrorIsOneLineOfAscii) {
+  for (const char* json : {"[{", "[\n{\n\"a\"\n\n1}]", "\xff\xfe", "[1,\n\xc3]\n", ""}) {
+    const std::string error = error_of(json);
+    EXPECT_TRUE(error.starts_with("qp.json: expected the JSON list of 'rdma -j resource show qp': ")) << error;
+    EXPECT_TRUE(std::all_of(error.begin(), error.end(), [](char c) { return c >= ' ' && c <= '~'; })) << error;
+  }
 }
 
 TEST(QpTable, LeavesOutOtherTypes) { EXPECT_TRUE(parse_qp_table(entry("\"RC\"", "\"UD\""), "q")->empty()); }
