@@ -17,6 +17,7 @@ namespace {
 
 /// Why the programs cannot be loaded or where they cannot be attached; empty: they can.
 std::string tc_problem(const AgentConfig& config) {
+  if (const auto permitted = BpfDatapath::probe_permission(); !permitted) return permitted.error().message;
   const BpfDatapathOptions scratch{config.bpffs + "/roce-te/doctor+" + std::to_string(::getpid())};
   const auto loaded = BpfDatapath::open(scratch);
   const auto cleaned = BpfDatapath::cleanup(scratch);
@@ -40,16 +41,6 @@ void examine_tc(const AgentConfig& config, SourceBoard& board) {
   board.set("tc", problem.empty() ? v1::Source::ON : v1::Source::OFF, problem.empty() ? found : problem);
 }
 
-void examine_tcx(const AgentConfig& config, SourceBoard& board) {
-  if (const auto tcx = BpfDatapath::probe_tcx(); !tcx) {
-    board.set("tcx", v1::Source::NOT_SUPPORTED, tcx.error().message);
-  } else if (config.attach == AttachWish::kClsact) {
-    board.set("tcx", v1::Source::OFF, "attach: clsact");
-  } else {
-    board.set("tcx", v1::Source::ON, "");
-  }
-}
-
 void examine_probe(SourceBoard& board) {
   boost::asio::io_context io;
   Prober prober(io, [](const ProbeReport&) {});
@@ -62,7 +53,7 @@ void examine_probe(SourceBoard& board) {
 std::vector<v1::Source> examine_host(const AgentConfig& config) {
   SourceBoard board;
   examine_tc(config, board);
-  examine_tcx(config, board);
+  set_tcx(board, config.attach, BpfDatapath::probe_permission(), BpfDatapath::probe_tcx());
   const auto qp = make_qp_source(config.qp_source)->poll(monotonic_ns());
   board.set("qp", qp.state, qp.reason);
   examine_probe(board);

@@ -50,14 +50,7 @@ Result<std::unique_ptr<Host>> Host::open(const AgentConfig& config) {
 
 Host::Host(const AgentConfig& config, BpfDatapath datapath)
     : config_(config), datapath_(std::move(datapath)), qp_source_(make_qp_source(config.qp_source)) {
-  const auto tcx = BpfDatapath::probe_tcx();
-  if (!tcx) {
-    sources_.set("tcx", v1::Source::NOT_SUPPORTED, tcx.error().message);
-  } else if (config.attach == AttachWish::kClsact) {
-    sources_.set("tcx", v1::Source::OFF, "attach: clsact");
-  } else {
-    sources_.set("tcx", v1::Source::ON, "");
-  }
+  set_tcx(sources_, config.attach, BpfDatapath::probe_permission(), BpfDatapath::probe_tcx());
 }
 
 void Host::attach_all() {

@@ -34,6 +34,18 @@ bool SourceBoard::is_on(const std::string& name) const {
                      [&](const auto& source) { return source.name() == name && source.state() == v1::Source::ON; });
 }
 
+void set_tcx(SourceBoard& board, AttachWish wish, const Result<void>& permitted, const Result<void>& supported) {
+  if (!permitted) {
+    board.set("tcx", v1::Source::OFF, permitted.error().message);
+  } else if (!supported) {
+    board.set("tcx", v1::Source::NOT_SUPPORTED, supported.error().message);
+  } else if (wish == AttachWish::kClsact) {
+    board.set("tcx", v1::Source::OFF, "attach: clsact");
+  } else {
+    board.set("tcx", v1::Source::ON, "");
+  }
+}
+
 std::string state_name(v1::Source::State state) {
   switch (state) {
     case v1::Source::ON:

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/base/result.h"
+#include "host-agent/core/agent_config.h"
 #include "te/v1/agent.pb.h"
 
 namespace te::agent {
@@ -23,6 +25,9 @@ class SourceBoard {
   std::vector<v1::Source> sources_;
   std::uint64_t generation_ = 0;
 };
+
+/// Notes "tcx" by what the kernel said: whether we may ask it, and what it answered.
+void set_tcx(SourceBoard& board, AttachWish wish, const Result<void>& permitted, const Result<void>& supported);
 
 /// "on", "off" or "not supported".
 [[nodiscard]] std::string state_name(v1::Source::State state);

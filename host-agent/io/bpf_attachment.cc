@@ -134,6 +134,13 @@ bool is_named_like_ours(std::uint32_t id) {
   return std::string_view(info.name).starts_with("te_");
 }
 
+/// "return -1" (look at the next program): enough to be asked for.
+UniqueFd load_probe_program() {
+  const std::array<bpf_insn, 2> next{bpf_insn{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, -1},
+                                     bpf_insn{BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  return UniqueFd(bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "te_probe", "GPL", next.data(), next.size(), nullptr));
+}
+
 }  // namespace
 
 Result<void> attach_tcx(const std::string& pin_directory, const BpfHook& hook, int program_fd) {
@@ -172,13 +179,17 @@ Result<void> release_attachment_pins(const std::string& pin_directory) {
   return {};
 }
 
+Result<void> require_permission() {
+  const BpfMessages messages;
+  if (load_probe_program() || (errno != EPERM && errno != EACCES)) return {};
+  return Error{"no permission: run as root"};
+}
+
 Result<void> require_tcx() {
   const BpfMessages messages;
-  // "return -1": enough to be asked for. No interface has the last index, so a kernel that knows TCX says ENODEV.
-  const std::array<bpf_insn, 2> next{bpf_insn{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, -1},
-                                     bpf_insn{BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
-  const UniqueFd program(bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "te_probe", "GPL", next.data(), next.size(), nullptr));
+  const UniqueFd program = load_probe_program();
   if (!program) return messages.error("load a probe program for TCX", errno);
+  // No interface has the last index, so a kernel that knows TCX says ENODEV.
   const UniqueFd link(bpf_link_create(program.get(), INT_MAX, kTcxEgress, nullptr));
   if (link || errno == ENODEV) return {};
   if (errno == EINVAL) return Error{"this kernel has no TCX (Linux 6.6 and later have)"};

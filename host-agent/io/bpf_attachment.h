@@ -22,6 +22,8 @@ Result<void> attach_tcx(const std::string& pin_directory, const BpfHook& hook, i
 Result<void> detach_tcx(const std::string& pin_directory, const BpfHook& hook);
 /// Detaches all TCX links pinned in `pin_directory`, those of other ABI versions too, and forgets which qdiscs we made.
 Result<void> release_attachment_pins(const std::string& pin_directory);
+/// Whether the kernel lets this process load tc programs at all; an Error says what to do.
+Result<void> require_permission();
 /// Whether the kernel takes TCX, without attaching anything.
 Result<void> require_tcx();
 

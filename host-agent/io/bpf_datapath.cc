@@ -272,6 +272,8 @@ Result<void> BpfDatapath::cleanup(const BpfDatapathOptions& options) {
   return remove_pins(options.pin_directory);
 }
 
+Result<void> BpfDatapath::probe_permission() { return require_permission(); }
+
 Result<void> BpfDatapath::probe_tcx() { return require_tcx(); }
 
 }  // namespace te::agent

@@ -57,6 +57,8 @@ class BpfDatapath {
 
   /// Removes what open() and attach() left in `pin_directory` and on interfaces of this network namespace.
   static Result<void> cleanup(const BpfDatapathOptions& options);
+  /// Whether this process may load programs; an Error says what to do.
+  static Result<void> probe_permission();
   /// Whether this kernel takes TCX (6.6+); an Error says why not.
   static Result<void> probe_tcx();
 

@@ -37,6 +37,20 @@ TEST(SourceBoard, UnknownSourceIsNotOn) {
   EXPECT_FALSE(board.is_on("qp"));
 }
 
+TEST(SourceBoard, TcxWithoutPermissionIsOffRatherThanNotSupported) {
+  const auto tcx = [](AttachWish wish, const Result<void>& permitted, const Result<void>& supported) {
+    SourceBoard board;
+    set_tcx(board, wish, permitted, supported);
+    return state_name(board.all().at(0).state()) + ": " + board.all().at(0).reason();
+  };
+  const Error no_permission{"no permission: run as root"};
+  const Error no_tcx{"this kernel has no TCX"};
+  EXPECT_EQ(tcx(AttachWish::kAuto, no_permission, no_tcx), "off: no permission: run as root");
+  EXPECT_EQ(tcx(AttachWish::kAuto, {}, no_tcx), "not supported: this kernel has no TCX");
+  EXPECT_EQ(tcx(AttachWish::kClsact, {}, {}), "off: attach: clsact");
+  EXPECT_EQ(tcx(AttachWish::kAuto, {}, {}), "on: ");
+}
+
 TEST(SourceBoard, TableHasOneAlignedLineASource) {
   SourceBoard board;
   board.set("tc", v1::Source::ON, "");
