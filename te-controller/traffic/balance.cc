@@ -9,8 +9,8 @@
 namespace te::traffic {
 namespace {
 
-/// Work is counted in links looked at, so that a plan never depends on the speed of the machine. About 3 ns each.
-constexpr std::int64_t kMostWork = 24'000'000;
+/// Work is counted in links looked at, so that a plan never depends on the speed of the machine. 3 to 7 ns each.
+constexpr std::int64_t kMostWork = 12'000'000;
 /// Enough for the smallest problems; larger ones get this much more for each link of each option.
 constexpr std::int64_t kLeastWork = 100'000;
 constexpr std::int64_t kWorkPerOptionLink = 1'000;

@@ -9,7 +9,8 @@
 namespace te::traffic {
 
 /// A lower bound on congestion (flows / capacity, 1/bps) per link and overall. Pigeonhole: flows that must leave (or
-/// reach) one switch over a set of links put ceil(share) of them on one (facts/traffic.md).
+/// reach) one switch over a set of links put ceil(share) of them on one (facts/traffic.md). A link holds no
+/// more of them than the links one hop on that they reach by it.
 struct Bounds {
   std::vector<double> by_link;  ///< of the group the link is in; of all where it is in none
   double overall = 0;           ///< 1 / overall: no placement has a faster slowest flow
