@@ -134,7 +134,8 @@ TEST(PlannerQuality, IsNeverWorseThanWhatIsThere) {
   }
 }
 
-/// A ring of 16 flows; whatever the links, its plan is a matter of milliseconds.
+/// Links looked at for a ring of 16 flows: where the bound can be met, and at most.
+constexpr std::int64_t kWorkToTheBound = 1'000;
 constexpr std::int64_t kWorkOfARing = 100'000;
 
 TEST(PlannerQuality, OneSlowCableCostsLittleWork) {
@@ -145,7 +146,7 @@ TEST(PlannerQuality, OneSlowCableCostsLittleWork) {
     instance.narrow(fabric, "leaf1", "spine1", 0.5);
     const Plan found = plan(fabric, instance.input);
     EXPECT_GE(found.slowest_goal_bps, found.slowest_bound_bps * (1 - 1e-9)) << "seed " << seed;
-    EXPECT_LE(found.balance_work, kWorkOfARing) << "seed " << seed;
+    EXPECT_LE(found.balance_work, kWorkToTheBound) << "seed " << seed;
   }
 }
 
