@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "te-controller/app/store.h"
 
+#include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
 #include <sqlite3.h>
+#include <sys/file.h>
 
+#include <cerrno>
 #include <functional>
 #include <utility>
 
+#include "common/os/file.h"
 #include "te-controller/engine/mode.h"
 
 namespace te {
@@ -80,13 +84,24 @@ bool from_json(const std::string& json, google::protobuf::Message& message) {
   return google::protobuf::util::JsonStringToMessage(json, &message, options).ok();
 }
 
+/// Two controllers on one database would undo each other's steering.
+Result<UniqueFd> take_lock(const std::string& path) {
+  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
+  if (!file) return errno_error("open " + path);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+  if (errno != EWOULDBLOCK) return errno_error("lock " + path);
+  return Error{"lock " + path + ": another te-controller uses this state; stop it, or name another file under 'state'"};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& path, std::int64_t ledger_limit) {
+  auto lock = take_lock(path + ".lock");
+  if (!lock) return std::move(lock).error();
   sqlite3* database = nullptr;
   const int status = sqlite3_open_v2(path.c_str(), &database,
                                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
-  std::unique_ptr<Store> store(new Store(database, path, ledger_limit));
+  std::unique_ptr<Store> store(new Store(database, *std::move(lock), path, ledger_limit));
   if (status != SQLITE_OK) return store->failure("open the state database");
   sqlite3_busy_timeout(database, kBusyTimeoutMs);
   const auto prepared = store->prepare_tables();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/os/unique_fd.h"
 #include "te-controller/engine/persistent_state.h"
 
 struct sqlite3;
@@ -16,10 +17,10 @@ struct sqlite3;
 namespace te {
 
 /// The controller's memory on disk: mode, desired steering of each node and the ledger of moves, in SQLite (WAL). The
-/// ledger keeps the last `ledger_limit` moves. One thread at a time.
+/// ledger keeps the last `ledger_limit` moves. One thread at a time, and one process: it holds a lock on PATH.lock.
 class Store {
  public:
-  /// Opens or makes the database; an Error when the file is no database of ours or cannot be written.
+  /// Opens or makes the database; an Error when the file is no database of ours, cannot be written or is in use.
   static Result<std::unique_ptr<Store>> open(const std::string& path, std::int64_t ledger_limit = 100000);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -31,14 +32,15 @@ class Store {
   Result<void> save(const PersistentChange& change);
 
  private:
-  Store(sqlite3* database, std::string path, std::int64_t ledger_limit)
-      : database_(database), path_(std::move(path)), ledger_limit_(ledger_limit) {}
+  Store(sqlite3* database, UniqueFd lock, std::string path, std::int64_t ledger_limit)
+      : database_(database), lock_(std::move(lock)), path_(std::move(path)), ledger_limit_(ledger_limit) {}
   Result<void> prepare_tables();
   Result<void> execute(const std::string& sql);
   Result<void> save_in_transaction(const PersistentChange& change);
   [[nodiscard]] Error failure(const std::string& doing) const;
 
   sqlite3* database_;
+  UniqueFd lock_;
   std::string path_;
   std::int64_t ledger_limit_;
 };

@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "te-controller/app/store_writer.h"
@@ -63,6 +64,15 @@ TEST_F(StoreTest, IsEmptyAtFirst) {
   EXPECT_TRUE(state->moves.empty());
 }
 
+TEST_F(StoreTest, IsForOneControllerAtATime) {
+  auto first = open();
+  const auto second = Store::open(path());
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find(path() + ".lock: another te-controller uses this state"), std::string::npos);
+  first.reset();
+  EXPECT_TRUE(Store::open(path()));
+}
+
 TEST_F(StoreTest, GivesBackAfterReopeningWhatWasSaved) {
   PersistentChange change;
   change.mode = Mode::kPaused;
@@ -112,29 +122,30 @@ TEST_F(StoreTest, RefusesWhatIsNoDatabaseOrOfANewerVersion) {
 
 TEST_F(StoreTest, WriterSaysWhenTheDiskFailsAndStoresAllOnceItWorksAgain) {
   boost::asio::io_context io;
-  StoreWriter writer(io, open());
+  auto writer = std::make_unique<StoreWriter>(io, open());
   sqlite3* blocker = nullptr;
   ASSERT_EQ(sqlite3_open(path().c_str(), &blocker), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(blocker, "ALTER TABLE moves RENAME TO away", nullptr, nullptr, nullptr), SQLITE_OK);
   PersistentChange change;
   change.moves[1] = move(1, "sent");
-  writer.write(change);
+  writer->write(change);
   const auto guard = boost::asio::make_work_guard(io);
   const auto wait_for = [&](auto condition) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!condition() && std::chrono::steady_clock::now() < deadline) io.run_one_for(std::chrono::milliseconds(50));
     return condition();
   };
-  ASSERT_TRUE(wait_for([&] { return !writer.problem().empty(); }));
+  ASSERT_TRUE(wait_for([&] { return !writer->problem().empty(); }));
   ASSERT_EQ(sqlite3_exec(blocker, "ALTER TABLE away RENAME TO moves", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(blocker);
   change.moves.clear();
   change.moves[2] = move(2, "sent");
-  writer.write(change);
-  ASSERT_TRUE(wait_for([&] { return writer.problem().empty(); }));
-  writer.finish();
+  writer->write(change);
+  ASSERT_TRUE(wait_for([&] { return writer->problem().empty(); }));
+  writer->finish();
+  EXPECT_EQ(writer->moves_lost(), 0U);
+  writer.reset();
   EXPECT_EQ(open()->load(10)->moves.size(), 2U);
-  EXPECT_EQ(writer.moves_lost(), 0U);
 }
 
 }  // namespace
