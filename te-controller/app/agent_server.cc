@@ -21,6 +21,9 @@ namespace {
 constexpr std::size_t kQueueLimitBytes = std::size_t{4} << 20;  // of one session's output
 constexpr std::size_t kHandshakeLimit = 256;                    // sessions that have not said Hello yet
 constexpr std::chrono::seconds kHandshakeTime{5};
+constexpr std::chrono::minutes kRefusalKept{10};  // for warnings
+constexpr std::size_t kRefusalsKept = 64;
+constexpr std::size_t kRefusalsShown = 8;
 constexpr std::chrono::milliseconds kAcceptBackoff{100};  // out of descriptors: wait, do not spin
 constexpr std::chrono::milliseconds kFarewellTime{200};   // for the reason of a refusal to reach the agent
 
@@ -43,9 +46,27 @@ struct AgentServer::State {
   std::size_t handshakes = 0;
   Counters counters;
 
-  void refuse(const std::string& peer, const std::string& reason) {
+  struct Refusal {
+    std::uint64_t count = 0;
+    std::string reason;  ///< the last
+    std::chrono::steady_clock::time_point when;
+  };
+  std::map<std::string, Refusal> refusals;  ///< by node, or by address while that is unknown
+
+  /// `who`: the node where its certificate is known, else an address.
+  void refuse(const std::string& who, const std::string& peer, const std::string& reason) {
     ++counters.refused;
     spdlog::warn("refused agent at {}: {}", peer, reason);
+    remember(who, reason);
+  }
+  void remember(const std::string& who, const std::string& reason) {
+    const auto now = std::chrono::steady_clock::now();
+    std::erase_if(refusals, [&](const auto& entry) { return now - entry.second.when > kRefusalKept; });
+    if (refusals.size() >= kRefusalsKept && !refusals.contains(who)) return;
+    Refusal& refusal = refusals[who];
+    ++refusal.count;
+    refusal.reason = reason;
+    refusal.when = now;
   }
 };
 
@@ -87,6 +108,16 @@ void AgentServer::stop() {
 
 const AgentServer::Counters& AgentServer::counters() const { return state_->counters; }
 
+std::vector<std::string> AgentServer::warnings() const {
+  std::vector<std::string> all;
+  const auto now = std::chrono::steady_clock::now();
+  for (const auto& [who, refusal] : state_->refusals) {
+    if (now - refusal.when > kRefusalKept || all.size() >= kRefusalsShown) continue;
+    all.push_back("agent " + who + " was refused " + std::to_string(refusal.count) + " times: " + refusal.reason);
+  }
+  return all;
+}
+
 std::uint16_t AgentServer::port() const {
   boost::system::error_code ignored;
   return state_->acceptor.local_endpoint(ignored).port();
@@ -124,7 +155,9 @@ asio::awaitable<void> AgentServer::accept_loop(std::shared_ptr<State> state) {
 
 asio::awaitable<void> AgentServer::session(std::shared_ptr<State> state, tcp::socket socket) {
   boost::system::error_code failed;
-  const std::string peer = text_of(socket.remote_endpoint(failed));
+  const tcp::endpoint remote = socket.remote_endpoint(failed);
+  const std::string peer = text_of(remote);
+  const std::string address = remote.address().to_string();
   socket.set_option(tcp::no_delay(true), failed);
   TlsStream stream(std::move(socket), *state->tls);
   ++state->handshakes;
@@ -140,12 +173,12 @@ asio::awaitable<void> AgentServer::session(std::shared_ptr<State> state, tcp::so
   timer->cancel();
   --state->handshakes;
   if (failed) {
-    state->refuse(peer, "TLS handshake: " + failed.message());
+    state->refuse(address, peer, "TLS handshake: " + failed.message());
     co_return;
   }
   const auto name = peer_common_name(stream);
   if (!name) {
-    state->refuse(peer, name.error().message);
+    state->refuse(address, peer, name.error().message);
     co_return;
   }
   auto connection = std::make_shared<FramedConnection>(std::move(stream), kQueueLimitBytes);
@@ -181,7 +214,7 @@ asio::awaitable<void> AgentServer::serve(std::shared_ptr<State> state, std::shar
     greeting.mutable_hello_reply()->set_reason(hello.error().message);
   }
   if (!greeting.hello_reply().accepted()) {
-    state->refuse(peer, greeting.hello_reply().reason());
+    state->refuse(name, peer, greeting.hello_reply().reason());
     connection->send(greeting);
     asio::steady_timer farewell(state->acceptor.get_executor(), kFarewellTime);
     boost::system::error_code ignored;
@@ -189,6 +222,7 @@ asio::awaitable<void> AgentServer::serve(std::shared_ptr<State> state, std::shar
     co_return;
   }
   ++state->counters.accepted;
+  state->refusals.erase(name);
   const auto older = std::exchange(state->sessions[name], connection);
   if (older) {
     spdlog::info("agent {} connected anew; its older session ends", name);

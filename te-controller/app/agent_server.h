@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/result.h"
 #include "common/net/framed_connection.h"
@@ -56,6 +57,8 @@ class AgentServer {
   /// Queues a message for a node; false when it has no session, or its session had to be closed for not reading.
   bool send(const std::string& node, const v1::ControllerMessage& message);
   [[nodiscard]] const Counters& counters() const;
+  /// For people: who was refused within the last 10 minutes and not accepted since, how often, and why the last time.
+  [[nodiscard]] std::vector<std::string> warnings() const;
   /// The port in use: as configured, or what the kernel chose for port 0.
   [[nodiscard]] std::uint16_t port() const;
 

@@ -103,7 +103,7 @@ Result<void> serve(const std::string& config_path) {
                    .topology = config->topology_path,
                    .warnings =
                        [&] {
-                         std::vector<std::string> warnings;
+                         std::vector<std::string> warnings = (*agents)->warnings();
                          if (!writer.problem().empty())
                            warnings.push_back(writer.problem() + "; decisions are not stored");
                          return warnings;

@@ -154,6 +154,24 @@ TEST_F(AgentServerTest, RefusesCertificatesOfAnotherAuthority) {
   EXPECT_TRUE(run_until([&] { return server_->counters().refused == 1; }));
 }
 
+TEST_F(AgentServerTest, WarnsOfWhomItRefusesUntilTheyAreAccepted) {
+  for (int i = 0; i < 2; ++i) {
+    const auto agent = connect("h1");
+    hello(*agent, "h2");
+    ASSERT_TRUE(receive(agent));
+  }
+  EXPECT_EQ(server_->warnings(),
+            std::vector<std::string>{"agent h1 was refused 2 times: certificate of 'h1' but Hello of 'h2'"});
+  (void)connect("");
+  ASSERT_TRUE(run_until([&] { return server_->counters().refused == 3; }));
+  ASSERT_EQ(server_->warnings().size(), 2U);
+  EXPECT_TRUE(server_->warnings()[0].starts_with("agent 127.0.0.1 was refused 1 times: TLS handshake: "));
+  const auto agent = connect("h1");
+  hello(*agent, "h1");
+  ASSERT_TRUE(receive(agent));
+  EXPECT_EQ(server_->warnings().size(), 1U);
+}
+
 TEST_F(AgentServerTest, LetsANewSessionOfANodeReplaceTheOldOne) {
   const auto old_session = connect("h1");
   hello(*old_session, "h1");
