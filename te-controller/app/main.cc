@@ -19,6 +19,7 @@
 #include "te-controller/app/controller.h"
 #include "te-controller/app/http_server.h"
 #include "te-controller/app/metrics.h"
+#include "te-controller/app/preflight.h"
 #include "te-controller/app/store.h"
 #include "te-controller/app/store_writer.h"
 #include "te-controller/engine/engine.h"
@@ -68,6 +69,7 @@ Result<void> check(const std::string& config_path) {
   if (!fabric) return fabric.error();
   const auto tls = make_tls_context(config->agents_tls, TlsSide::kServer);
   if (!tls) return tls.error();
+  if (const auto good = check_surroundings(*config); !good) return good.error();
   std::printf("%s: no fault found; %zu nodes, %zu links\n", config_path.c_str(), fabric->nodes().size(),
               fabric->links().size());
   return {};
@@ -84,6 +86,7 @@ Result<void> serve(const std::string& config_path) {
   if (!fabric) return fabric.error();
   const auto tls = make_tls_context(config->agents_tls, TlsSide::kServer);
   if (!tls) return tls.error();
+  if (const auto good = check_surroundings(*config); !good) return good.error();
   auto store = Store::open(config->state_path);
   if (!store) return store.error();
   const auto state = (*store)->load(kMovesLoaded);
@@ -149,7 +152,8 @@ int main(int argc, char** argv) {
   std::string config_path;
   bool check_only = false;
   app.add_option("--config", config_path, "Configuration file")->required();
-  app.add_flag("--check", check_only, "Only read the files it names, say what is wrong with them, and exit");
+  app.add_flag("--check", check_only,
+               "Only look at the files and directories it names, say what is wrong with them, and exit");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "te-controller/app/preflight.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/support/certificates.h"
+
+namespace te {
+namespace {
+
+class PreflightTest : public ::testing::Test {
+ protected:
+  PreflightTest() {
+    config_.agents_tls = authority_.issue("te-controller");
+    config_.state_path = authority_.folder() + "/state.db";
+    config_.api_socket_path = authority_.folder() + "/api.sock";
+  }
+  std::string problem() {
+    const auto good = check_surroundings(config_);
+    return good ? "" : good.error().message;
+  }
+
+  test::CertificateAuthority authority_;
+  ControllerConfig config_;
+};
+
+TEST_F(PreflightTest, FindsNoFaultAndLeavesNothingBehind) {
+  EXPECT_EQ(problem(), "");
+  EXPECT_FALSE(std::filesystem::exists(config_.state_path));
+  EXPECT_FALSE(std::filesystem::exists(config_.api_socket_path));
+}
+
+TEST_F(PreflightTest, RefusesACertificateOfAnotherName) {
+  config_.agents_tls = authority_.issue("h1");
+  EXPECT_NE(problem().find(config_.agents_tls.certificate + ": its common name is 'h1'"), std::string::npos);
+}
+
+TEST_F(PreflightTest, RefusesDirectoriesThatAreMissingOrOfAnotherKind) {
+  const std::string folder = authority_.folder();
+  config_.state_path = folder + "/nowhere/state.db";
+  EXPECT_EQ(problem(),
+            "state " + config_.state_path + ": its directory " + folder + "/nowhere: No such file or directory");
+  config_.state_path = config_.agents_tls.key + "/state.db";
+  EXPECT_NE(problem().find(" is no directory"), std::string::npos);
+  config_.state_path = folder + "/state.db";
+  config_.api_socket_path = folder + "/nowhere/api.sock";
+  EXPECT_EQ(problem(), "api.unix " + config_.api_socket_path + ": its directory " + folder +
+                           "/nowhere: No such file or directory");
+}
+
+TEST_F(PreflightTest, RefusesADirectoryThatItMayNotWrite) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  const std::string folder = authority_.folder() + "/locked";
+  std::filesystem::create_directory(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_read);
+  config_.state_path = folder + "/state.db";
+  EXPECT_NE(problem().find(" cannot be written: Permission denied"), std::string::npos);
+}
+
+TEST_F(PreflightTest, RefusesASocketPathThatDoesNotFit) {
+  const std::string start = authority_.folder() + "/";
+  config_.api_socket_path = start + std::string(107 - start.size(), 'x');
+  EXPECT_EQ(problem(), "");
+  config_.api_socket_path += "x";
+  EXPECT_NE(problem().find("at most 107 bytes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace te
