@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kQueueLimitBytes = std::size_t{4} << 20;  // of one session's output
 constexpr std::size_t kHandshakeLimit = 256;                    // sessions that have not said Hello yet
+constexpr std::size_t kHandshakesAnAddress = 16;                // of these; idle connections must not keep agents out
 constexpr std::chrono::seconds kHandshakeTime{5};
 constexpr std::chrono::minutes kRefusalKept{10};  // for warnings
 constexpr std::size_t kRefusalsKept = 64;
@@ -44,7 +45,17 @@ struct AgentServer::State {
   AgentListener* listener = nullptr;  ///< null once stopped
   std::map<std::string, std::shared_ptr<FramedConnection>> sessions;
   std::size_t handshakes = 0;
+  std::map<asio::ip::address, std::size_t> handshakes_from;
   Counters counters;
+
+  void begin_handshake(const asio::ip::address& from) {
+    ++handshakes;
+    ++handshakes_from[from];
+  }
+  void end_handshake(const asio::ip::address& from) {
+    --handshakes;
+    if (--handshakes_from[from] == 0) handshakes_from.erase(from);
+  }
 
   struct Refusal {
     std::uint64_t count = 0;
@@ -145,8 +156,12 @@ asio::awaitable<void> AgentServer::accept_loop(std::shared_ptr<State> state) {
       continue;
     }
     if (failed) continue;
-    if (state->handshakes >= kHandshakeLimit) {
+    const asio::ip::address from = socket.remote_endpoint(failed).address();
+    const auto same = state->handshakes_from.find(from);
+    const bool crowded = same != state->handshakes_from.end() && same->second >= kHandshakesAnAddress;
+    if (crowded || state->handshakes >= kHandshakeLimit) {
       ++state->counters.refused;
+      state->remember(from.to_string(), "too many connections that have not finished their handshake");
       continue;  // the socket closes here
     }
     asio::co_spawn(state->acceptor.get_executor(), session(state, std::move(socket)), asio::detached);
@@ -160,7 +175,7 @@ asio::awaitable<void> AgentServer::session(std::shared_ptr<State> state, tcp::so
   const std::string address = remote.address().to_string();
   socket.set_option(tcp::no_delay(true), failed);
   TlsStream stream(std::move(socket), *state->tls);
-  ++state->handshakes;
+  state->begin_handshake(remote.address());
   auto timer = std::make_shared<asio::steady_timer>(stream.get_executor(), kHandshakeTime);
   auto done = std::make_shared<bool>(false);  // an expiry already queued must not touch a stream that has moved on
   timer->async_wait([timer, done, &stream](const boost::system::error_code& aborted) {
@@ -171,7 +186,7 @@ asio::awaitable<void> AgentServer::session(std::shared_ptr<State> state, tcp::so
   co_await stream.async_handshake(asio::ssl::stream_base::server, asio::redirect_error(asio::use_awaitable, failed));
   *done = true;
   timer->cancel();
-  --state->handshakes;
+  state->end_handshake(remote.address());
   if (failed) {
     state->refuse(address, peer, "TLS handshake: " + failed.message());
     co_return;

@@ -172,6 +172,25 @@ TEST_F(AgentServerTest, WarnsOfWhomItRefusesUntilTheyAreAccepted) {
   EXPECT_EQ(server_->warnings().size(), 1U);
 }
 
+TEST_F(AgentServerTest, LetsIdleConnectionsOfOneAddressKeepNoOtherOut) {
+  constexpr int kIdle = 20;
+  std::vector<asio::ip::tcp::socket> idle;
+  for (int i = 0; i < kIdle; ++i) {
+    idle.emplace_back(io_, asio::ip::tcp::v4());
+    idle.back().bind({asio::ip::make_address_v4("127.0.0.2"), 0});
+    idle.back().connect({asio::ip::address_v4::loopback(), server_->port()});
+  }
+  EXPECT_TRUE(run_until([&] { return server_->counters().refused == kIdle - 16; }));
+  EXPECT_EQ(server_->warnings().size(), 1U);
+  const auto agent = connect("h1");  // from 127.0.0.1
+  ASSERT_TRUE(agent);
+  hello(*agent, "h1");
+  ASSERT_TRUE(receive(agent));
+  EXPECT_EQ(server_->counters().accepted, 1U);
+  for (auto& socket : idle) socket.close();
+  EXPECT_TRUE(run_until([&] { return server_->counters().refused == kIdle; }));  // handshakes that failed
+}
+
 TEST_F(AgentServerTest, LetsANewSessionOfANodeReplaceTheOldOne) {
   const auto old_session = connect("h1");
   hello(*old_session, "h1");
