@@ -14,6 +14,7 @@
 
 #include "common/os/file.h"
 #include "te-controller/cli/api_client.h"
+#include "te-controller/cli/output.h"
 #include "te-controller/cli/render.h"
 #include "te/v1/api.pb.h"
 #include "topology/reader.h"
@@ -25,6 +26,7 @@ constexpr int kOk = 0;
 constexpr int kRefused = 1;
 constexpr int kUsage = 2;
 constexpr int kUnreachable = 3;
+constexpr int kReaderGone = -1;  // nobody reads on: stop, as if done
 constexpr std::chrono::milliseconds kCallLimit{5000};
 constexpr const char* kDefaultApi = "unix:/run/roce-te/api.sock";
 
@@ -38,7 +40,8 @@ constexpr const char* kFooter =
     "  tectl act on                let it move flows; 'tectl moves' shows what it did\n"
     "  tectl pause                 take all steering back\n"
     "\n"
-    "Exit status: 0 done; 1 the answer is no, or the call was refused; 2 wrong usage; 3 te-controller cannot be "
+    "Exit status: 0 done; 1 the answer is no, the call was refused, or the output cannot be written; 2 wrong usage; 3 "
+    "te-controller cannot be "
     "reached.";
 
 struct Options {
@@ -79,6 +82,14 @@ std::string error_text(const std::string& body) {
   return found == reply.fields().end() ? body : found->second.string_value();
 }
 
+/// Writes to standard output; an exit status.
+int show(const std::string& text) {
+  const auto written = write_output(stdout, text);
+  if (written) return *written == Output::kWritten ? kOk : kReaderGone;
+  std::fprintf(stderr, "tectl: %s\n", written.error().message.c_str());
+  return kRefused;
+}
+
 int run_once(const Options& options, const Call& wanted) {
   std::string path = options.api;
   if (path.starts_with("unix:")) path.erase(0, 5);
@@ -91,10 +102,9 @@ int run_once(const Options& options, const Call& wanted) {
     std::fprintf(stderr, "tectl: %s\n", error_text(reply->body).c_str());
     return kRefused;
   }
-  if (options.watch_s > 0 && ::isatty(STDOUT_FILENO) == 1 && !options.json) std::fputs("\033[H\033[2J", stdout);
-  std::fputs((options.json ? reply->body : wanted.render(reply->body, colour_wanted())).c_str(), stdout);
-  std::fflush(stdout);
-  return kOk;
+  const bool clear = options.watch_s > 0 && ::isatty(STDOUT_FILENO) == 1 && !options.json;
+  const std::string text = options.json ? reply->body : wanted.render(reply->body, colour_wanted());
+  return show((clear ? "\033[H\033[2J" : "") + text);
 }
 
 int run(const Options& options, const Call& wanted) {
@@ -110,21 +120,24 @@ int validate_topology(const std::string& path, bool json) {
   const auto text = read_file(path);
   const auto fabric = text ? read_fabric_yaml(*text, path) : Result<Fabric>(text.error());
   if (!fabric) {
-    if (json) std::puts("{\"valid\": false}");
+    if (json) (void)show("{\"valid\": false}\n");
     std::fprintf(stderr, "tectl: %s\n", fabric.error().message.c_str());
     return kRefused;
   }
   std::size_t hosts = 0;
   for (const Node& node : fabric->nodes()) hosts += node.is_host() ? 1U : 0U;
+  const std::string host_count = std::to_string(hosts);
+  const std::string switch_count = std::to_string(fabric->nodes().size() - hosts);
+  const std::string link_count = std::to_string(fabric->links().size());
   if (json) {
-    std::printf("{\"valid\": true, \"hosts\": %zu, \"switches\": %zu, \"links\": %zu}\n", hosts,
-                fabric->nodes().size() - hosts, fabric->links().size());
-  } else {
-    std::printf("%s: valid; %zu hosts, %zu switches, %zu links (one direction each)\n", path.c_str(), hosts,
-                fabric->nodes().size() - hosts, fabric->links().size());
+    return show("{\"valid\": true, \"hosts\": " + host_count + ", \"switches\": " + switch_count +
+                ", \"links\": " + link_count + "}\n");
   }
-  return kOk;
+  return show(path + ": valid; " + host_count + " hosts, " + switch_count + " switches, " + link_count +
+              " links (one direction each)\n");
 }
+
+int finish(int status) { return status == kReaderGone ? kOk : status; }
 
 /// Declares the subcommands; each sets `action`.
 class CommandLine {
@@ -222,11 +235,12 @@ class CommandLine {
 
 int main(int argc, char** argv) {
   CLI::App app("Asks and commands te-controller.", "tectl");
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is seen as an error of the write
   te::CommandLine line(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    return app.exit(problem) == 0 ? 0 : te::kUsage;
+    return app.exit(problem) == 0 ? te::finish(te::show("")) : te::kUsage;
   }
-  return line.run_action();
+  return te::finish(line.run_action());
 }

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <string>
 
 #include "te-controller/cli/api_client.h"
+#include "te-controller/cli/output.h"
 #include "te-controller/cli/render.h"
 #include "te-controller/cli/table.h"
 
@@ -64,6 +71,39 @@ TEST(ApiClient, SaysWhatToDoWhenNobodyAnswers) {
 }
 
 TEST(ApiClient, EncodesQueryValues) { EXPECT_EQ(query_value("fd00::1 &x"), "fd00::1%20%26x"); }
+
+TEST(Output, FailsWhenItCannotBeWritten) {
+  std::FILE* full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  const auto small = write_output(full, "text\n");
+  ASSERT_FALSE(small);
+  EXPECT_EQ(small.error().message, "the output could not be written: No space left on device");
+  EXPECT_FALSE(write_output(full, std::string(1 << 20, 'x')));
+  std::fclose(full);
+}
+
+TEST(Output, EndsQuietlyWhenItsReaderIsGone) {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  ::close(ends[0]);
+  std::FILE* pipe = ::fdopen(ends[1], "w");
+  const auto written = write_output(pipe, "text\n");
+  std::fclose(pipe);
+  std::signal(SIGPIPE, before);
+  ASSERT_TRUE(written);
+  EXPECT_EQ(*written, Output::kReaderGone);
+}
+
+TEST(Output, IsWrittenWhole) {
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  const auto written = write_output(file, "text\n");
+  ASSERT_TRUE(written);
+  EXPECT_EQ(*written, Output::kWritten);
+  EXPECT_EQ(std::ftell(file), 5);
+  std::fclose(file);
+}
 
 }  // namespace
 }  // namespace te
