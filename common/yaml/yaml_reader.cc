@@ -36,7 +36,7 @@ Result<YamlReader> YamlReader::parse(std::string_view text, std::string source) 
     }
     YAML::Node node = YAML::Load(std::string(text));
     if (!node || node.IsNull()) node = YAML::Node(YAML::NodeType::Map);
-    return YamlReader(std::move(node), std::move(source), "");
+    return YamlReader(node, std::move(source), "");
   } catch (const YAML::Exception& problem) {
     return Error{source + ":" + line_of(problem.mark) + ": not YAML: " + problem.msg};
   }

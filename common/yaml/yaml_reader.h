@@ -42,8 +42,8 @@ class YamlReader {
   [[nodiscard]] Error error(const std::string& message) const;
 
  private:
-  YamlReader(YAML::Node node, std::string source, std::string path)
-      : node_(std::move(node)), source_(std::move(source)), path_(std::move(path)) {}
+  YamlReader(const YAML::Node& node, std::string source, std::string path)
+      : node_(node), source_(std::move(source)), path_(std::move(path)) {}
   [[nodiscard]] std::optional<YamlReader> find(std::string_view key) const;
 
   YAML::Node node_;
