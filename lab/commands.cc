@@ -55,16 +55,21 @@ std::string namespace_batch(const Fabric& fabric) {
 std::string link_batch(const Fabric& fabric) {
   std::string text;
   const Out out(text);
+  // No two ends have one index: the kernel takes a veth whose peer has its own index (in another namespace) for one
+  // without a lower device, and acts on its carrier up to a second late; until then it drops what is sent.
+  int index = 1;
   for (const Link& link : fabric.links) {
     const auto end = [&](const Port& port) {
-      return fmt::format("name {} address {} mtu {} numtxqueues 1 numrxqueues 1 netns {}", port.name, port.mac,
-                         fabric.spec.mtu, fabric.nodes[port.node].netns);
+      return fmt::format("name {} index {} address {} mtu {} numtxqueues 1 numrxqueues 1 netns {}", port.name, ++index,
+                         port.mac, fabric.spec.mtu, fabric.nodes[port.node].netns);
     };
-    fmt::format_to(out, "link add {} type veth peer {}\n", end(link.a), end(link.b));
+    const std::string first = end(link.a);
+    fmt::format_to(out, "link add {} type veth peer {}\n", first, end(link.b));
   }
   for (const Node& node : fabric.nodes) {
-    fmt::format_to(out, "link add name {} netns {} type veth peer name {} netns {}\n", kManagementInterface, node.netns,
-                   node.name, fabric.management_netns);
+    const int first = ++index;
+    fmt::format_to(out, "link add name {} index {} netns {} type veth peer name {} index {} netns {}\n",
+                   kManagementInterface, first, node.netns, node.name, ++index, fabric.management_netns);
   }
   return text;
 }

@@ -2,6 +2,7 @@
 #include "lab/lifecycle.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include <sstream>
 
 #include "common/base/units.h"
+#include "common/netlink/link_socket.h"
+#include "common/os/clock.h"
 #include "common/os/file.h"
 #include "lab/commands.h"
 #include "lab/fabric.h"
@@ -28,6 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kGraceMs = 3000;
+constexpr std::int64_t kPortsTimeoutNs = 10'000'000'000;
 constexpr const char* kUpProcess = "up";
 
 volatile std::sig_atomic_t g_interrupted = 0;
@@ -96,6 +100,36 @@ Result<void> set_up_nodes(const Fabric& fabric) {
   return run_in_children(tasks);
 }
 
+/// Waits until the kernel has acted on the carrier of every fabric port of one node: until then it drops what is sent,
+/// and does not use routes that were added while the other end was down.
+Result<void> wait_for_ports(const Fabric& fabric, std::size_t index) {
+  auto entered = enter_netns(fabric.nodes[index].netns);
+  if (!entered) return entered;
+  const std::vector<std::string> ports = fabric_ports(fabric, index);
+  const std::int64_t end_ns = monotonic_ns() + kPortsTimeoutNs;
+  while (g_interrupted == 0) {
+    const auto links = netlink::read_links();
+    if (!links) return links.error();
+    const auto is_ready = [&](const netlink::LinkMessage& link) {
+      return link.operational && std::ranges::find(ports, link.name) != ports.end();
+    };
+    if (std::ranges::count_if(*links, is_ready) == std::ssize(ports)) return {};
+    if (monotonic_ns() > end_ns) return Error{fabric.nodes[index].name + ": its ports did not come up within 10 s"};
+    ::poll(nullptr, 0, 1);
+  }
+  return {};
+}
+
+Result<void> wait_for_all_ports(const Fabric& fabric) {
+  return run_in_children({[&]() -> Result<void> {
+    for (std::size_t index = 0; index < fabric.nodes.size(); ++index) {
+      auto ready = wait_for_ports(fabric, index);
+      if (!ready) return ready;
+    }
+    return {};
+  }});
+}
+
 Result<void> mount_bpffs(const std::string& directory) {
   if (::mount("bpffs", directory.c_str(), "bpf", 0, nullptr) != 0) return errno_error("mount a bpffs on " + directory);
   return {};
@@ -119,6 +153,7 @@ Result<void> build(const Fabric& fabric) {
         return run_program({"ip", "-batch", "-"}, link_batch(fabric));
       },
       [&] { return set_up_nodes(fabric); },
+      [&] { return wait_for_all_ports(fabric); },
   });
 }
 

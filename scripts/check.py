@@ -64,7 +64,11 @@ def tail(output: str, lines: int = 60) -> str:
     return "\n".join(output.splitlines()[-lines:])
 
 
-def build(preset: str, targets: list[str] = ()) -> bool:
+class BuildFailed(Exception):
+    """Nothing that follows could say more than this."""
+
+
+def build(preset: str, targets: list[str] = ()) -> None:
     name = f"build {preset}"
     status, output = run(name + " configure", ["cmake", "--preset", preset], 300)
     if status == 0:
@@ -74,13 +78,12 @@ def build(preset: str, targets: list[str] = ()) -> bool:
         status, output = run(name, command, 1800)
     if status != 0:
         print(tail(output), flush=True)
-    return status == 0
+        raise BuildFailed(f"{name} failed")
 
 
 def ctest(preset: str, labels: str | None = None, targets: list[str] = ()) -> Counts:
     """Builds a preset (or some targets) and runs its ctests; counts come from the JUnit file that ctest writes."""
-    if not build(preset, targets):
-        return Counts(failed=1)
+    build(preset, targets)
     junit = LOGS / f"{preset}.xml"
     junit.unlink(missing_ok=True)
     command = ["ctest", "--test-dir", f"out/build/{preset}", "-j", JOBS, "--output-on-failure", "--output-junit", str(junit)]
@@ -194,7 +197,12 @@ def main() -> int:
     for name in options.only or (steps if options.full else STEPS):
         print(f"check: {name} ...", flush=True)
         started = time.monotonic()
-        counts = steps[name](options)
+        try:
+            counts = steps[name](options)
+        except BuildFailed as failure:
+            print(f"check: {name}: {failure}; the steps after it did not run (log: {log_of(name).parent})")
+            print(total + Counts(failed=1), flush=True)
+            return 1
         total += counts
         print(f"check: {name}: {counts} in {time.monotonic() - started:.0f} s (log: {log_of(name).parent})", flush=True)
     print(f"check: took {time.monotonic() - begin:.0f} s")

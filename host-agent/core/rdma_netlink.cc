@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host-agent/core/rdma_netlink.h"
 
-#include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
 
-#include <cstring>
-#include <functional>
 #include <optional>
 #include <utility>
 
+#include "common/netlink/attributes.h"
 #include "common/roce/source_port.h"
 
 namespace te::agent {
 namespace {
 
-using Bytes = std::span<const std::uint8_t>;
+using netlink::Bytes;
+using netlink::for_each_attribute;
+using netlink::store;
+using netlink::text_of;
 
 // Values of enum ib_qp_type and ib_qp_state, Linux include/rdma/ib_verbs.h; RES_TYPE and RES_STATE carry them.
 constexpr std::uint8_t kTypeRc = 2;
@@ -23,47 +24,6 @@ constexpr std::uint8_t kTypeXrcInitiator = 9;
 constexpr std::uint8_t kTypeXrcTarget = 10;
 constexpr std::uint8_t kStateRtr = 2;
 constexpr std::uint8_t kStateSqe = 5;
-
-/// Calls `take(type, payload)` for each attribute of a list; stops at the first Error, its own or take()'s.
-Result<void> for_each_attribute(Bytes list, const std::function<Result<void>(std::uint16_t, Bytes)>& take) {
-  while (list.size() >= sizeof(nlattr)) {
-    nlattr header{};
-    std::memcpy(&header, list.data(), sizeof(header));
-    if (header.nla_len < sizeof(header) || header.nla_len > list.size()) {
-      return Error{"attribute " + std::to_string(header.nla_type & NLA_TYPE_MASK) + " has a length of " +
-                   std::to_string(header.nla_len) + " bytes where " + std::to_string(list.size()) + " are left"};
-    }
-    const auto type = static_cast<std::uint16_t>(header.nla_type & NLA_TYPE_MASK);
-    const Bytes payload = list.subspan(sizeof(header), header.nla_len - sizeof(header));
-    if (auto taken = take(type, payload); !taken) return taken;
-    list = list.subspan(std::min<std::size_t>(NLA_ALIGN(header.nla_len), list.size()));
-  }
-  return {};
-}
-
-template <class T>
-Result<T> number_of(Bytes payload, const char* name) {
-  if (payload.size() != sizeof(T)) {
-    return Error{std::string(name) + " has " + std::to_string(payload.size()) + " bytes, expected " +
-                 std::to_string(sizeof(T))};
-  }
-  T number{};
-  std::memcpy(&number, payload.data(), sizeof(T));
-  return number;
-}
-
-template <class T>
-Result<void> store(std::optional<T>& into, Bytes payload, const char* name) {
-  const auto number = number_of<T>(payload, name);
-  if (!number) return number.error();
-  into = *number;
-  return {};
-}
-
-std::string text_of(Bytes payload) {
-  const std::string text(payload.begin(), payload.end());
-  return text.substr(0, text.find('\0'));
-}
 
 struct QpAttributes {
   std::optional<std::uint32_t> local_qpn;

@@ -34,6 +34,14 @@ class Lifecycle(unittest.TestCase):
         self.assertEqual(te_lab("down", "--id", identifier).returncode, 0)
         self.assertEqual(left_over(identifier), [])
 
+    def test_every_port_is_up_when_up_returns(self):
+        for family in (4, 6):
+            with self.subTest(family=family), make_lab(family=family) as lab:
+                for node in lab.names("host") + lab.names("leaf") + lab.names("spine"):
+                    links = json.loads(lab.exec(node, ["ip", "-json", "link", "show"]))
+                    waiting = [link["ifname"] for link in links if link["operstate"] not in ("UP", "UNKNOWN")]
+                    self.assertEqual(waiting, [], node)
+
     def test_every_host_reaches_every_other(self):
         for family in (4, 6):
             with self.subTest(family=family), make_lab(hosts=4, leaves=2, spines=2, family=family) as lab:

@@ -54,7 +54,7 @@ class PlacedTraffic(unittest.TestCase):
                 windows = [endpoints.slowest_bps(flows, begin + step / 10, begin + step / 10 + 1) for step in range(41)]
                 self.assertGreaterEqual(min(windows) / best, 0.97)
                 self.assertLessEqual(max(windows) / best, 1.001)
-                self.assertEqual(endpoints.count("retransmitted", begin), 0)
+                self.assertEqual(endpoints.count("retransmitted"), 0)
                 self.assertEqual(lab.queue_drops(), 0)
 
     def test_the_best_placement_is_not_disturbed_by_congestion_marks(self):
