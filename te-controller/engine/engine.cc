@@ -110,6 +110,8 @@ Result<void> Engine::on_message(const std::string& node, const v1::AgentMessage&
     case v1::AgentMessage::kSources:
       targets_stale_ = plan_stale_ = true;
       return fleet_.take_sources(node, message.sources());
+    case v1::AgentMessage::kLinks:
+      return fleet_.take_links(node, message.links());
     case v1::AgentMessage::kHello:
       return Error{"a second Hello in one session"};
     case v1::AgentMessage::BODY_NOT_SET:

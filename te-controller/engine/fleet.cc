@@ -61,7 +61,12 @@ Result<void> Fleet::may_connect(const std::string& node, const v1::Hello& hello)
     return Error{"protocol version " + std::to_string(hello.protocol_version()) +
                  " is not known here; this controller speaks " + std::to_string(kProtocolVersion)};
   }
-  if (!nodes_.contains(node)) return Error{"'" + node + "' is not a host of the fabric; add it to the topology file"};
+  const auto id = fabric_->find_node(node);
+  if (!id) return Error{"'" + node + "' is no node of the fabric; add it to the topology file"};
+  if (fabric_->node(*id).is_host() == (hello.role() == "switch")) {
+    return Error{"'" + node + "' is " + (fabric_->node(*id).is_host() ? "a host" : "a switch") +
+                 " in the topology file, but its agent runs in role '" + hello.role() + "'"};
+  }
   return {};
 }
 
@@ -69,6 +74,7 @@ Result<void> Fleet::connect(const std::string& node, const v1::Hello& hello, std
   auto accepted = may_connect(node, hello);
   if (!accepted) return accepted;
   FleetNode& state = nodes_[node];
+  state.links.clear();
   state.connected = true;
   state.hello = hello;
   state.changed_ns = now_ns;
@@ -88,6 +94,21 @@ Result<void> Fleet::take_sources(const std::string& node, const v1::SourceUpdate
   if (found == nodes_.end() || !found->second.connected)
     return Error{"sources of '" + node + "', which has no session"};
   *found->second.hello.mutable_sources() = update.sources();
+  return {};
+}
+
+Result<void> Fleet::take_links(const std::string& node, const v1::LinkUpdate& update) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end() || !found->second.connected) return Error{"links of '" + node + "', which has no session"};
+  auto& links = found->second.links;
+  if (update.complete()) links.clear();
+  for (const v1::LinkReport& link : update.links()) {
+    const std::pair port{link.netns(), link.interface()};
+    if (!links.contains(port) && links.size() >= kMaxLinksPerNode) {
+      return Error{"more than " + std::to_string(kMaxLinksPerNode) + " network interfaces"};
+    }
+    links.insert_or_assign(port, link);
+  }
   return {};
 }
 

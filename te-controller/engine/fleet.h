@@ -15,7 +15,7 @@
 
 namespace te {
 
-/// A host of the fabric and its agent.
+/// A host of the fabric, or a switch with an agent of its own.
 struct FleetNode {
   bool connected = false;
   v1::Hello hello;               ///< of the last session; its sources as they are now
@@ -23,6 +23,7 @@ struct FleetNode {
   std::int64_t reported_ns = 0;  ///< last FlowUpdate; 0: none in this session
   std::uint64_t kernel_events_lost = 0;
   std::uint64_t kernel_flows_lost = 0;
+  std::map<std::pair<std::string, std::string>, v1::LinkReport> links;  ///< by network namespace and interface
   std::set<std::pair<FlowId, bool>> flows;  ///< ends that it reports and owns; true: as the sender
 
   /// State of a source ("tc", "probe"); STATE_UNSPECIFIED when the agent does not name it.
@@ -33,6 +34,7 @@ struct FleetNode {
 class Fleet {
  public:
   static constexpr std::size_t kMaxFlowsPerNode = 65536;
+  static constexpr std::size_t kMaxLinksPerNode = 4096;
   static constexpr std::size_t kHistory = 16;                      ///< rate samples kept of each end
   static constexpr double kHighestRateBps = 1e15;                  ///< of a flow; reports of more are malformed
   static constexpr std::int64_t kKeepLostNodeNs = 30'000'000'000;  ///< then its flows are forgotten
@@ -47,6 +49,9 @@ class Fleet {
   void disconnect(const std::string& node, std::int64_t now_ns);
   /// All sources of a node as they are now. An Error: the node has no session.
   Result<void> take_sources(const std::string& node, const v1::SourceUpdate& update);
+
+  /// Ports of a node. An Error: the node has no session, or too many ports.
+  Result<void> take_links(const std::string& node, const v1::LinkUpdate& update);
 
   /// What an update changed.
   struct Change {
