@@ -163,6 +163,8 @@ void Engine::watch_links(std::int64_t now_ns) {
     link_news_.push_back(fabric_->node(node).name + " hashes over another group now: its ports are probed again");
   }
   prober_.knowledge_changed();
+  mover_.supersede_all("a link changed meanwhile: rates before and after do not compare");
+  links_changed_ns_ = now_ns;
   plan_stale_ = true;
   planned_ns_ = 0;  // plan at once
 }
@@ -281,10 +283,12 @@ MoveOrder Engine::order_for(const traffic::PlannedMove& move, std::int64_t now_n
 
 /// What the snapshot does not fit any more is left to the next cycle.
 void Engine::carry_out(bool forced_only, std::int64_t now_ns) {
+  // While flows find their new rates after a link changed, no rate can judge a move.
+  const bool settling = links_changed_ns_ != 0 && now_ns - links_changed_ns_ < kSettleNs;
   for (const traffic::PlannedMove& move : last_plan_.plan.moves) {
     const Flow* flow = fleet_.find(last_plan_.job->flows[move.flow]);
     const bool as_planned = flow != nullptr && mover_.expected_port(*flow, now_ns) == move.from_port;
-    if (move.forced) {
+    if (move.forced || (settling && !forced_only)) {
       if (as_planned && mover_.force(order_for(move, now_ns), now_ns)) plan_stale_ = true;
       continue;
     }

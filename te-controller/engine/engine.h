@@ -29,6 +29,8 @@ class Engine {
  public:
   /// Moves wait until the paths of all data flows are known, this long at most.
   static constexpr std::int64_t kExploreLimitNs = 2'000'000'000;
+  /// After a link changed.
+  static constexpr std::int64_t kSettleNs = 5'000'000'000;
   /// Steering of a flow that is not seen any more is kept this long: jobs pause.
   static constexpr std::int64_t kKeepSteeringNs = 600'000'000'000;
 
@@ -119,6 +121,7 @@ class Engine {
   bool plan_stale_ = true;
   bool planning_ = false;
   std::int64_t planned_ns_ = 0;
+  std::int64_t links_changed_ns_ = 0;  ///< last; 0: never
   int plan_cycles_ = 0;
   PlanOutcome last_plan_;
   std::map<std::pair<std::string, SteeringKey>, std::int64_t> steering_used_ns_;

@@ -52,6 +52,7 @@ Result<std::optional<TraceOutcome>> Tracer::take_result(const std::string& node,
         {reinterpret_cast<const std::uint8_t*>(answer.responder().data()), answer.responder().size()});
     if (!address) return with_context(address.error(), "responder of a probe answer");
     request.responders.insert_or_assign(answer.ttl(), *address);
+    if (answer.unreachable()) request.unreachable.insert(answer.ttl());
   }
   if (!result.done() && result.error().empty()) return std::optional<TraceOutcome>();
   std::optional<TraceOutcome> outcome;
@@ -78,7 +79,12 @@ TraceOutcome Tracer::read(const Request& request) {
       if (link == kNoId) return outcome;  // it goes another way now
       outcome.proved.push_back(link);
       heard(fabric_->link(link).to);
-      continue;
+      if (!request.unreachable.contains(ttl)) continue;
+      if (ttl < order.way.size()) {
+        outcome.silent = order.way[ttl];
+        outcome.probes = kAttempts;
+      }
+      return outcome;
     }
     if (ttl > order.way.size() || outcome.silent != kNoId) continue;
     const LinkId link = order.way[ttl - 1];

@@ -34,8 +34,9 @@ struct TraceOutcome {
   std::uint32_t probes = 0;    ///< that were sent over the silent link
 };
 
-/// Sends traces and reads their outcomes. Switches that never answered a probe cannot be missed. Traces are few (they
-/// follow trouble), so they are charged to the switches' budget but do not wait for it. Pure.
+/// Sends traces and reads their outcomes. A switch that says it has no way on tells as much as silence behind it.
+/// Switches that never answered a probe cannot be missed. Traces are few (they follow trouble), so they are charged to
+/// the switches' budget but do not wait for it. Pure.
 class Tracer {
  public:
   static constexpr std::uint64_t kFirstId = std::uint64_t{1} << 62;  ///< request ids of the prober are below
@@ -61,6 +62,7 @@ class Tracer {
   struct Request {
     TraceOrder order;
     std::map<std::uint32_t, IpAddress> responders;  ///< by TTL
+    std::set<std::uint32_t> unreachable;            ///< TTLs whose responder has no way on
     std::map<std::uint32_t, std::uint32_t> attempts;
     std::int64_t deadline_ns = 0;
   };
