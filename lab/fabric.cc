@@ -97,6 +97,7 @@ Fabric lay_out(const Spec& spec) {
   Fabric fabric;
   fabric.spec = spec;
   fabric.management_netns = netns_prefix(spec.id) + "mgmt";
+  fabric.cables_netns = netns_prefix(spec.id) + "cables";
   add_nodes(fabric);
   add_links(fabric);
   return fabric;
@@ -137,6 +138,8 @@ const char* kind_name(NodeKind kind) {
   }
   return "";
 }
+
+std::string cable_name(std::size_t link) { return fmt::format("c{}", link + 1); }
 
 std::size_t find_node(const Fabric& fabric, const std::string& name) {
   std::size_t index = 0;

@@ -47,6 +47,7 @@ struct Fabric {
   std::vector<Node> nodes;       ///< hosts, leaves, spines
   std::vector<Link> links;       ///< of hosts first, then leaf by leaf
   std::string management_netns;  ///< te-ID-mgmt: the bridge, and the controller's address
+  std::string cables_netns;      ///< te-ID-cables: what lies between the two ends of every link
   [[nodiscard]] bool is_v6() const { return spec.family == IpAddress::Family::kV6; }
 };
 
@@ -57,6 +58,8 @@ inline constexpr int kManagementPrefixLength = 16;
 [[nodiscard]] Fabric lay_out(const Spec& spec);
 [[nodiscard]] std::vector<Route> routes_of(const Fabric& fabric, std::size_t node);
 [[nodiscard]] const char* kind_name(NodeKind kind);
+/// Interface in the cables' namespace that stands for link `link`.
+[[nodiscard]] std::string cable_name(std::size_t link);
 /// Index of the node called `name`, or nodes.size().
 [[nodiscard]] std::size_t find_node(const Fabric& fabric, const std::string& name);
 /// Fabric address of host `index` (0-based).

@@ -7,8 +7,10 @@
 #include "common/base/units.h"
 #include "common/os/file.h"
 #include "lab/endpoint/endpoint.h"
+#include "lab/fault_commands.h"
 #include "lab/lifecycle.h"
 #include "lab/state.h"
+#include "lab/status.h"
 #include "lab/traffic.h"
 
 namespace te::lab {
@@ -192,6 +194,8 @@ int run(int argc, char** argv) {
   exec_command->add_option("node", node, "h1, leaf1, spine1, ... or mgmt")->required();
   exec_command->add_option("command", command_line, "Program and arguments")->required();
   exec_command->callback([&] { action = [&] { return execute(id, node, command_line); }; });
+
+  add_fault_commands(app, action);
 
   TrafficFlags traffic_flags;
   auto* traffic_command = app.add_subcommand("traffic", "Run RoCEv2 traffic between the hosts, one endpoint each");

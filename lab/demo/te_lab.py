@@ -106,6 +106,22 @@ class Lab:
     def exec(self, node, command, **options):
         return run(["ip", "netns", "exec", self.netns(node), *map(str, command)], **options)
 
+    def fail(self, port):
+        """Cuts the cable at `port` (NODE:PORT, either end); returns the time of the cut (time.monotonic())."""
+        return json.loads(run([self.program, "fail", "--id", self.id, port, "-o", "json"]))["cut_ns"] / 1e9
+
+    def restore(self, port):
+        """Makes the cable at `port` as new; returns the time at which both ends had their carrier again."""
+        return json.loads(run([self.program, "restore", "--id", self.id, port, "-o", "json"]))["restored_ns"] / 1e9
+
+    def degrade(self, port, loss=None, rate=None):
+        """Lets packets that `port` sends get lost (`loss`, a share of 1) or gives it another rate ("10mbit")."""
+        options = (["--loss", f"{100 * loss:.10g}%"] if loss else []) + (["--rate", rate] if rate else [])
+        run([self.program, "degrade", "--id", self.id, port, *options])
+
+    def status(self):
+        return json.loads(run([self.program, "status", "--id", self.id, "-o", "json"]))[0]
+
     def link_bytes(self):
         """What every port of every switch has sent so far, by its own interface counter, Ethernet header counted:
         {(switch, port): (time, bytes)}."""

@@ -30,7 +30,7 @@ class Lifecycle(unittest.TestCase):
     def test_down_removes_what_up_made(self):
         identifier = self.new_id()
         self.assertEqual(te_lab("up", "--id", identifier).stdout.strip(), identifier)
-        self.assertEqual(len(namespaces(identifier)), 8 + 2 + 4 + 1)
+        self.assertEqual(len(namespaces(identifier)), 8 + 2 + 4 + 2)
         self.assertEqual(te_lab("down", "--id", identifier).returncode, 0)
         self.assertEqual(left_over(identifier), [])
 
@@ -56,7 +56,7 @@ class Lifecycle(unittest.TestCase):
         with make_lab() as one, make_lab(family=6) as other:
             one.down()
             self.assertEqual(left_over(one.id), [])
-            self.assertEqual(len(namespaces(other.id)), 15)
+            self.assertEqual(len(namespaces(other.id)), 16)
 
     def test_up_names_a_lab_by_itself_when_no_name_is_given(self):
         identifier = te_lab("up", "--hosts", 2, "--spines", 1).stdout.strip()
@@ -68,7 +68,7 @@ class Lifecycle(unittest.TestCase):
             refused = te_lab("up", "--id", lab.id)
             self.assertEqual(refused.returncode, 1)
             self.assertIn(f"te-lab down --id {lab.id}", refused.stderr)
-            self.assertEqual(len(namespaces(lab.id)), 2 + 2 + 1 + 1)
+            self.assertEqual(len(namespaces(lab.id)), 2 + 2 + 1 + 2)
 
     def test_a_spec_file_says_what_to_build(self):
         identifier = self.new_id()

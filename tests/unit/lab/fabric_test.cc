@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 
 #include "lab/commands.h"
 
@@ -95,6 +96,49 @@ TEST(Commands, ShapeEveryPortOfASwitchAndNoneOfAHost) {
   const std::string batch = node_tc_batch(fabric, find_node(fabric, "leaf1"));
   for (const char* port : {" h1 ", " h3 ", " spine1 ", " spine2 "})
     EXPECT_NE(batch.find(port), std::string::npos) << port;
+}
+
+TEST(Commands, MakeEachCableOfThreeInterfacesWithAnIndexOfTheirOwn) {
+  const Fabric fabric = lay_out(spec_of(4, 2, 2));
+  std::istringstream batch(link_batch(fabric));
+  std::set<std::string> indices;
+  std::size_t interfaces = 0;
+  std::size_t macvlans = 0;
+  for (std::string word; batch >> word;) {
+    if (word == "macvlan") ++macvlans;
+    if (word != "index") continue;
+    ASSERT_TRUE(batch >> word);
+    indices.insert(word);
+    ++interfaces;
+  }
+  EXPECT_EQ(macvlans, fabric.links.size());
+  EXPECT_EQ(interfaces, 3 * fabric.links.size() + 2 * fabric.nodes.size());
+  EXPECT_EQ(indices.size(), interfaces);
+}
+
+TEST(Commands, PutTheEndsOfACableIntoTheirNodesNamespaces) {
+  const Fabric fabric = lay_out(spec_of(1, 1, 1));
+  const std::string batch = link_batch(fabric);
+  EXPECT_NE(batch.find("link add name c2 index 5 address 02:7e:00:00:01:0b mtu 4500 numtxqueues 1 numrxqueues 1 "
+                       "type veth peer name spine1 index 6 address 02:7e:00:00:01:0a mtu 4500 numtxqueues 1 "
+                       "numrxqueues 1 netns te-x-leaf1\n"
+                       "link add link c2 name leaf1 index 7 netns te-x-spine1 type macvlan mode passthru nopromisc\n"
+                       "link set c2 up\n"),
+            std::string::npos)
+      << batch;
+}
+
+TEST(Commands, GiveAPortAnotherRateAndItsOwnBack) {
+  const Fabric fabric = lay_out(spec_of(2, 2, 1));
+  const Port& leaf = fabric.links[0].b;
+  const Port& host = fabric.links[0].a;
+  EXPECT_EQ(port_rate_batch(fabric, leaf, 1e7),
+            "qdisc replace dev h1 root tbf rate 10000000bit burst 9028b limit 8388608b\n");
+  EXPECT_EQ(port_rate_batch(fabric, leaf, fabric.spec.rate_bps),
+            "qdisc replace dev h1 root tbf rate 50000000bit burst 9028b limit 8388608b\n");
+  EXPECT_EQ(port_rate_batch(fabric, host, 1e7),
+            "qdisc replace dev eth0 root tbf rate 10000000bit burst 9028b limit 8388608b\n");
+  EXPECT_EQ(port_rate_batch(fabric, host, fabric.spec.rate_bps), "qdisc replace dev eth0 root noqueue\n");
 }
 
 }  // namespace
