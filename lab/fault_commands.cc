@@ -8,16 +8,18 @@
 #include "common/base/units.h"
 #include "lab/faults.h"
 #include "lab/state.h"
+#include "lab/switch_control.h"
 
 namespace te::lab {
 namespace {
 
 struct Flags {
   std::string id;
-  std::string place;  ///< NODE:PORT
+  std::string place;  ///< NODE:PORT, or a switch
   std::string format = "text";
   std::string loss;
   std::string rate;
+  std::string mode;
 };
 
 int report(const Result<void>& done) {
@@ -64,6 +66,14 @@ int degrade(const Flags& flags) {
   return report(degrade_port(*id, flags.place, *degradation));
 }
 
+int change_switch(const Flags& flags) {
+  const auto id = choose_lab(flags.id);
+  if (!id) return report(id.error());
+  const auto mode = parse_mode(flags.mode);
+  if (!mode) return report(mode.error());
+  return report(set_switch_mode(*id, flags.place, *mode));
+}
+
 }  // namespace
 
 void add_fault_commands(CLI::App& app, std::function<int()>& action) {
@@ -90,6 +100,11 @@ void add_fault_commands(CLI::App& app, std::function<int()>& action) {
                         "The port that sends, NODE:PORT", [flags] { return degrade(*flags); });
   worse->add_option("--loss", flags->loss, "Share of packets lost at random, as in 1%");
   worse->add_option("--rate", flags->rate, "Another rate, at most the lab's, as in 10mbit");
+  CLI::App* change = add("switch", "Let a switch forward or answer as other switches do", "node", "leaf1, spine1, ...",
+                         [flags] { return change_switch(*flags); });
+  change->add_option("--mode", flags->mode, "normal, qpn-hash, spray, loopback-answers or silent")
+      ->required()
+      ->check(CLI::IsMember(mode_names()));
 }
 
 }  // namespace te::lab

@@ -7,7 +7,7 @@
 
 namespace te::lab {
 
-/// Adds fail, restore and degrade to `app`. The one that is given sets `action`, which returns the exit code.
+/// Adds fail, restore, degrade and switch to `app`. The one that is given sets `action`, which returns the exit code.
 void add_fault_commands(CLI::App& app, std::function<int()>& action);
 
 }  // namespace te::lab

@@ -31,7 +31,7 @@ std::string join(const std::vector<std::string>& words) {
 std::string pid_file(const std::string& id, const std::string& name) { return state_directory(id) + "/pids/" + name; }
 
 Result<void> make_directories(const std::string& directory) {
-  for (const char* sub : {"", "/qp", "/stats", "/pids", "/bpffs", "/degraded"}) {
+  for (const char* sub : {"", "/qp", "/stats", "/pids", "/bpffs", "/degraded", "/modes"}) {
     if (::mkdir((directory + sub).c_str(), 0755) != 0 && errno != EEXIST) return errno_error("make " + directory + sub);
   }
   return {};

@@ -9,11 +9,13 @@
 #include "lab/faults.h"
 #include "lab/netns.h"
 #include "lab/state.h"
+#include "lab/switch_control.h"
 
 namespace te::lab {
 namespace {
 
 using Out = std::back_insert_iterator<std::string>;
+using Modes = std::vector<std::pair<std::string, SwitchMode>>;
 
 /// `as_text` of each element, with `separator` between them.
 template <class List, class AsText>
@@ -37,7 +39,13 @@ std::string faults_json(const Fabric& fabric, const Faults& faults) {
                      joined(faults.degraded, ", ", degraded));
 }
 
-std::string faults_text(const Fabric& fabric, const Faults& faults) {
+std::string modes_json(const Modes& modes) {
+  return fmt::format(R"("switch_modes": {{{}}})", joined(modes, ", ", [](const auto& mode) {
+                       return fmt::format(R"("{}": "{}")", mode.first, mode_name(mode.second));
+                     }));
+}
+
+std::string faults_text(const Fabric& fabric, const Faults& faults, const Modes& modes) {
   std::string text;
   const Out out(text);
   for (const std::size_t link : faults.cut) {
@@ -51,6 +59,7 @@ std::string faults_text(const Fabric& fabric, const Faults& faults) {
                      port.counts.lost_packets, port.counts.lost_packets + port.counts.passed_packets);
     }
   }
+  for (const auto& [node, mode] : modes) fmt::format_to(out, "\n  {} is in mode {}", node, mode_name(mode));
   return text;
 }
 
@@ -63,19 +72,21 @@ Result<std::string> describe(const std::string& id, bool as_json) {
   const auto expected = fabric->nodes.size() + 2;
   const auto processes = processes_in(namespaces);
   const Spec& spec = fabric->spec;
+  const auto modes = read_switch_modes(id, *fabric);
   // A lab that is half built or half removed has no cables to look at.
   const auto faults = read_faults(id, *fabric);
-  const bool is_known = faults.ok();
+  const bool is_known = modes.ok() && faults.ok();
   if (as_json) {
-    const std::string wrong =
-        is_known ? faults_json(*fabric, *faults) : R"("cut_cables": null, "degraded_ports": null)";
+    const std::string wrong = is_known ? faults_json(*fabric, *faults) + ", " + modes_json(*modes)
+                                       : R"("cut_cables": null, "degraded_ports": null, "switch_modes": null)";
     return fmt::format(
         R"({{"id": "{}", "directory": "{}", "hosts": {}, "leaves": {}, "spines": {}, "rate_bps": {:.0f}, "mtu": {}, "seed": {}, "family": {}, "namespaces": {}, "namespaces_expected": {}, "processes": {}, {}}})",
         id, state_directory(id), spec.hosts, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
         fabric->is_v6() ? 6 : 4, namespaces.size(), expected, processes.size(), wrong);
   }
   const std::string wrong =
-      is_known ? faults_text(*fabric, *faults) : "\n  faults are not known: " + faults.error().message;
+      is_known ? faults_text(*fabric, *faults, *modes)
+               : "\n  faults are not known: " + (modes ? faults.error().message : modes.error().message);
   return fmt::format(
       "{}: {} hosts, {} leaves, {} spines, {} links of {}, MTU {}, IPv{}, seed {}; {} of {} namespaces, "
       "{} processes; files in {}{}",

@@ -119,6 +119,10 @@ class Lab:
         options = (["--loss", f"{100 * loss:.10g}%"] if loss else []) + (["--rate", rate] if rate else [])
         run([self.program, "degrade", "--id", self.id, port, *options])
 
+    def switch(self, node, mode):
+        """normal, qpn-hash, spray, loopback-answers or silent."""
+        run([self.program, "switch", "--id", self.id, node, "--mode", mode])
+
     def status(self):
         return json.loads(run([self.program, "status", "--id", self.id, "-o", "json"]))[0]
 
