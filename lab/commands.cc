@@ -16,6 +16,8 @@ constexpr int kBurstPackets = 2;
 constexpr int kMinBurstBytes = 3000;
 /// What a switch's CPU answers (real switches: 100 to a few hundred ICMP errors a second).
 constexpr int kIcmpPerSecond = 200;
+/// Routing tables of a host's NICs, and the preferences of their rules.
+constexpr std::size_t kFirstNicTable = 100;
 
 using Out = std::back_insert_iterator<std::string>;
 
@@ -96,6 +98,18 @@ std::string node_ip_batch(const Fabric& fabric, std::size_t node) {
   append_routes(text, fabric, node);
   fmt::format_to(Out(text), "addr add {}/{} dev {}\nlink set {} up\n", fabric.nodes[node].management.to_string(),
                  kManagementPrefixLength, kManagementInterface, kManagementInterface);
+  return text;
+}
+
+std::string source_routing_batch(const Fabric& fabric, std::size_t node) {
+  std::string text;
+  if (fabric.nodes[node].kind != NodeKind::kHost || fabric.spec.nics == 1) return text;
+  for (std::size_t nic = 0; nic < static_cast<std::size_t>(fabric.spec.nics); ++nic) {
+    const Link& link = fabric.links[host_link(fabric, node, nic)];
+    const std::size_t table = kFirstNicTable + nic;
+    fmt::format_to(Out(text), "route add default via {} dev {} table {}\nrule add pref {} from {} lookup {}\n",
+                   link.b.address.to_string(), link.a.name, table, table, link.a.address.to_string(), table);
+  }
   return text;
 }
 

@@ -23,6 +23,9 @@ struct Sysctl {
 [[nodiscard]] std::string link_batch(const Fabric& fabric);
 /// Inputs of `ip -batch` and `tc -batch` inside one node's namespace.
 [[nodiscard]] std::string node_ip_batch(const Fabric& fabric, std::size_t node);
+/// Input of `ip -batch` with the fabric's family: what a host with several NICs sends from the address of one leaves by
+/// that one. Empty for other nodes.
+[[nodiscard]] std::string source_routing_batch(const Fabric& fabric, std::size_t node);
 [[nodiscard]] std::string node_tc_batch(const Fabric& fabric, std::size_t node);
 /// Input of `tc -batch` that gives a port another rate; the links' own rate is as `up` left it.
 [[nodiscard]] std::string port_rate_batch(const Fabric& fabric, const Port& port, double rate_bps);

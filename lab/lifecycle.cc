@@ -68,6 +68,11 @@ Result<void> set_up_node(const Fabric& fabric, std::size_t index, const Marker& 
         return run_program({"ip", "-batch", "-"}, node_ip_batch(fabric, index));
       },
       [&]() -> Result<void> {
+        const std::string source_routing = source_routing_batch(fabric, index);
+        if (source_routing.empty()) return {};
+        return run_program({"ip", fabric.is_v6() ? "-6" : "-4", "-batch", "-"}, source_routing);
+      },
+      [&]() -> Result<void> {
         const std::string shaping = node_tc_batch(fabric, index);
         if (shaping.empty()) return {};
         return run_program({"tc", "-batch", "-"}, shaping);

@@ -54,8 +54,8 @@ Result<bool> try_claim(const std::string& id) {
 
 std::string spec_json(const Spec& spec) {
   return fmt::format(
-      R"("id": "{}", "hosts": {}, "leaves": {}, "spines": {}, "rate": "{:.0f}bit", "mtu": {}, "seed": {}, "family": {}, "mark_bytes": {})",
-      spec.id, spec.hosts, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
+      R"("id": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate": "{:.0f}bit", "mtu": {}, "seed": {}, "family": {}, "mark_bytes": {})",
+      spec.id, spec.hosts, spec.nics, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
       spec.family == IpAddress::Family::kV6 ? 6 : 4, spec.mark_bytes);
 }
 

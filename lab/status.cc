@@ -80,17 +80,18 @@ Result<std::string> describe(const std::string& id, bool as_json) {
     const std::string wrong = is_known ? faults_json(*fabric, *faults) + ", " + modes_json(*modes)
                                        : R"("cut_cables": null, "degraded_ports": null, "switch_modes": null)";
     return fmt::format(
-        R"({{"id": "{}", "directory": "{}", "hosts": {}, "leaves": {}, "spines": {}, "rate_bps": {:.0f}, "mtu": {}, "seed": {}, "family": {}, "namespaces": {}, "namespaces_expected": {}, "processes": {}, {}}})",
-        id, state_directory(id), spec.hosts, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
+        R"({{"id": "{}", "directory": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate_bps": {:.0f}, "mtu": {}, "seed": {}, "family": {}, "namespaces": {}, "namespaces_expected": {}, "processes": {}, {}}})",
+        id, state_directory(id), spec.hosts, spec.nics, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
         fabric->is_v6() ? 6 : 4, namespaces.size(), expected, processes.size(), wrong);
   }
+  const std::string nics = spec.nics == 1 ? "" : fmt::format(" of {} NICs", spec.nics);
   const std::string wrong =
       is_known ? faults_text(*fabric, *faults, *modes)
                : "\n  faults are not known: " + (modes ? faults.error().message : modes.error().message);
   return fmt::format(
-      "{}: {} hosts, {} leaves, {} spines, {} links of {}, MTU {}, IPv{}, seed {}; {} of {} namespaces, "
+      "{}: {} hosts{}, {} leaves, {} spines, {} links of {}, MTU {}, IPv{}, seed {}; {} of {} namespaces, "
       "{} processes; files in {}{}",
-      id, spec.hosts, spec.leaves, spec.spines, fabric->links.size(), format_rate_bps(spec.rate_bps), spec.mtu,
+      id, spec.hosts, nics, spec.leaves, spec.spines, fabric->links.size(), format_rate_bps(spec.rate_bps), spec.mtu,
       fabric->is_v6() ? 6 : 4, spec.seed, namespaces.size(), expected, processes.size(), state_directory(id), wrong);
 }
 

@@ -42,10 +42,11 @@ class Flow:
     destination_qpn: int
     source_port: int
     answer_source_port: int
+    nic: int = 0
 
     @property
     def name(self):
-        return f"{self.source} \u2192 {self.destination} #{self.qp + 1}"
+        return f"{self.source} \u2192 {self.destination} #{self.qp + 1}" + (f" on eth{self.nic}" if self.nic else "")
 
 
 class Lab:
@@ -91,12 +92,12 @@ class Lab:
     def netns(self, node):
         return f"te-{self.id}-{node}"
 
-    def attachment(self, host):
-        """(leaf, its port towards the host, the host's fabric address)"""
+    def attachment(self, host, nic=0):
+        """(leaf, its port towards the host's NIC, the NIC's address)"""
         for link in self.links:
-            if link["a"]["node"] == host:
+            if (link["a"]["node"], link["a"]["port"]) == (host, f"eth{nic}"):
                 return link["b"]["node"], link["b"]["port"], link["a"]["address"]
-        raise LabError(f"lab {self.id} has no host {host}")
+        raise LabError(f"lab {self.id} has no host {host} with NIC eth{nic}")
 
     def popen(self, node, command, **options):
         """Starts a program in a node's namespace; it ends with us."""
@@ -148,10 +149,10 @@ class Lab:
     def flows(self):
         return [Flow(**entry) for entry in json.loads((self.directory / "traffic.json").read_text())]
 
-    def next_hops(self, source, destination, ports):
+    def next_hops(self, source, destination, ports, nic=0):
         """Spines that packets with these source ports take: the source leaf's own routing answers."""
-        leaf, port, address = self.attachment(source)
-        target = self.attachment(destination)[2]
+        leaf, port, address = self.attachment(source, nic)
+        target = self.attachment(destination, nic)[2]
         batch = "".join(f"route get {target} from {address} iif {port} ipproto udp sport {number} dport 4791\n"
                         for number in ports)
         lines = run(["ip", "-n", self.netns(leaf), "-batch", "-"], input=batch).splitlines()

@@ -27,6 +27,38 @@ TEST(Fabric, AttachesHostsToLeavesRoundRobin) {
   }
 }
 
+Spec rails_of(int hosts, int nics, int leaves) {
+  Spec spec = spec_of(hosts, leaves, 2);
+  spec.nics = nics;
+  return *checked(spec);
+}
+
+TEST(Fabric, AttachesEachNicOfAHostToItsOwnLeafOfTheHostsGroup) {
+  const Fabric fabric = lay_out(rails_of(4, 2, 4));
+  const auto leaf_of = [&](std::size_t host, std::size_t nic) {
+    const Link& link = fabric.links[host_link(fabric, host, nic)];
+    EXPECT_EQ(link.a.node, host);
+    EXPECT_EQ(link.a.name, "eth" + std::to_string(nic));
+    return fabric.nodes[link.b.node].name;
+  };
+  for (const std::size_t host : {0U, 2U}) {
+    EXPECT_EQ(leaf_of(host, 0), "leaf1");
+    EXPECT_EQ(leaf_of(host, 1), "leaf2");
+    EXPECT_EQ(leaf_of(host + 1, 0), "leaf3");
+    EXPECT_EQ(leaf_of(host + 1, 1), "leaf4");
+  }
+}
+
+TEST(Fabric, GivesEveryNicAnAddressOfItsLeafsPrefix) {
+  const Fabric fabric = lay_out(rails_of(8, 4, 4));
+  std::set<std::string> addresses;
+  for (std::size_t host = 0; host < 8; ++host) {
+    for (std::size_t nic = 0; nic < 4; ++nic) addresses.insert(host_address(fabric, host, nic).to_string());
+  }
+  EXPECT_EQ(addresses.size(), 32U);
+  EXPECT_EQ(host_address(fabric, 7, 2).to_string(), "10.3.8.2");
+}
+
 TEST(Fabric, LinksEveryLeafToEverySpineOnce) {
   const Fabric fabric = lay_out(spec_of(2, 3, 4));
   std::set<std::pair<std::string, std::string>> pairs;
@@ -96,6 +128,15 @@ TEST(Commands, ShapeEveryPortOfASwitchAndNoneOfAHost) {
   const std::string batch = node_tc_batch(fabric, find_node(fabric, "leaf1"));
   for (const char* port : {" h1 ", " h3 ", " spine1 ", " spine2 "})
     EXPECT_NE(batch.find(port), std::string::npos) << port;
+}
+
+TEST(Commands, RouteByTheSourceAddressWhereAHostHasSeveralNics) {
+  const Fabric fabric = lay_out(rails_of(2, 2, 2));
+  EXPECT_EQ(source_routing_batch(fabric, 1),
+            "route add default via 10.1.2.1 dev eth0 table 100\nrule add pref 100 from 10.1.2.2 lookup 100\n"
+            "route add default via 10.2.2.1 dev eth1 table 101\nrule add pref 101 from 10.2.2.2 lookup 101\n");
+  EXPECT_TRUE(source_routing_batch(fabric, find_node(fabric, "leaf1")).empty());
+  EXPECT_TRUE(source_routing_batch(lay_out(spec_of(2, 2, 2)), 0).empty());
 }
 
 TEST(Commands, MakeEachCableOfThreeInterfacesWithAnIndexOfTheirOwn) {
