@@ -40,17 +40,31 @@ constexpr std::array kCounters = {
     CounterRow{"te_agent_sessions_total", "Sessions with a controller", &AgentFigures::sessions},
     CounterRow{"te_agent_session_failures_total", "Attempts that gave no session, and sessions that broke",
                &AgentFigures::session_failures},
+    CounterRow{"te_agent_certificate_renewals_total", "Times that certificate files were read again",
+               &AgentFigures::certificate_renewals},
+    CounterRow{"te_agent_certificate_failures_total", "Times that they could not be used and the ones before stayed",
+               &AgentFigures::certificate_failures},
     CounterRow{"te_agent_events_lost_total", "Events and probe results that found their queue full",
                &AgentFigures::events_lost},
     CounterRow{"te_agent_probes_sent_total", "Path probes sent", &AgentFigures::probes_sent},
     CounterRow{"te_agent_probes_lost_total", "Path probes without an answer in time", &AgentFigures::probes_lost},
     CounterRow{"te_agent_probe_answers_unknown_total", "Time-exceeded messages about no probe of this agent",
                &AgentFigures::probe_answers_unknown},
+    CounterRow{"te_agent_link_updates_total", "Updates about network interfaces sent", &AgentFigures::link_updates},
+    CounterRow{"te_agent_link_messages_lost_total",
+               "Times that the kernel told of more changed links than the socket held",
+               &AgentFigures::link_messages_lost},
+    CounterRow{"te_agent_links_left_out_total", "Times that a network interface beyond the 4,096 watched was left out",
+               &AgentFigures::links_left_out},
+    CounterRow{"te_agent_carrier_losses_total", "Times that a watched network interface lost its carrier",
+               &AgentFigures::carrier_losses},
 };
 
 constexpr std::array kGauges = {
     GaugeRow{"te_agent_flows", "Flows known now", &AgentFigures::flows},
     GaugeRow{"te_agent_steered_flows", "Flows steered now", &AgentFigures::steered_flows},
+    GaugeRow{"te_agent_links", "Network interfaces watched that exist", &AgentFigures::links},
+    GaugeRow{"te_agent_links_with_carrier", "Of these, those with a carrier", &AgentFigures::links_with_carrier},
     GaugeRow{"te_agent_connected", "1 while there is a session with a controller", &AgentFigures::connected},
 };
 

@@ -38,8 +38,10 @@ class Uplink {
     std::uint64_t events_lost = 0;  ///< events and probe results that found their queue full
   };
 
-  Uplink(boost::asio::io_context& io, std::vector<Endpoint> controllers, std::shared_ptr<boost::asio::ssl::context> tls,
-         Handlers handlers);
+  /// What a session's TLS is made with; asked for each anew.
+  using TlsSource = std::function<std::shared_ptr<boost::asio::ssl::context>()>;
+
+  Uplink(boost::asio::io_context& io, std::vector<Endpoint> controllers, TlsSource tls, Handlers handlers);
 
   /// Keeps a session until stop(); spawn once.
   boost::asio::awaitable<void> run();
@@ -66,7 +68,7 @@ class Uplink {
 
   boost::asio::io_context& io_;
   std::vector<Endpoint> controllers_;
-  std::shared_ptr<boost::asio::ssl::context> tls_;
+  TlsSource tls_;
   Handlers handlers_;
   boost::asio::steady_timer retry_;
   Backoff backoff_;

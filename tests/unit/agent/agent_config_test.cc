@@ -75,6 +75,20 @@ TEST(AgentConfig, InterfaceTwiceIsAnError) {
   EXPECT_EQ(error_of(yaml), "agent.yaml:6: interfaces[1]: interface 'eth0' is listed twice");
 }
 
+TEST(AgentConfig, SwitchNeedsNoInterfaces) {
+  const std::string least = kLeast.substr(0, kLeast.find("interfaces"));
+  EXPECT_NE(error_of(least).find("at least one network interface"), std::string::npos);
+  const auto config = parse_agent_config(least + "role: switch\n", "agent.yaml");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->role, Role::kSwitch);
+  EXPECT_TRUE(config->interfaces.empty());
+}
+
+TEST(AgentConfig, WhatASwitchDoesNotDoCannotBeSet) {
+  EXPECT_EQ(error_of(kLeast + "role: switch\nattach: tcx\n"), "agent.yaml:8: attach: has no meaning in role switch");
+  EXPECT_EQ(error_of(kLeast + "role: spine\n"), "agent.yaml:7: role: expected host or switch, found 'spine'");
+}
+
 TEST(AgentConfig, NoControllerIsAnError) {
   std::string yaml = kLeast;
   yaml.replace(yaml.find("[\"10.255.0.1:7411\"]"), 19, "[]");

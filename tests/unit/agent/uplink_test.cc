@@ -32,7 +32,7 @@ class UplinkTest : public testing::Test {
     std::vector<Endpoint> endpoints;
     for (const std::uint16_t port : ports) endpoints.push_back({"127.0.0.1", port});
     uplink_ = std::make_unique<Uplink>(
-        io_, endpoints, make_tls_context(authority_.issue("h1"), TlsSide::kClient).value(),
+        io_, endpoints, [tls = make_tls_context(authority_.issue("h1"), TlsSide::kClient).value()] { return tls; },
         Uplink::Handlers{.hello =
                              [] {
                                v1::Hello hello;

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One agent in a lab: what it reports of its links, in both roles, and what survives it."""
+import fcntl
+import os
+import random
+import re
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import time
+import unittest
+from contextlib import contextmanager
+
+from agent_wire import (EVENT, FLOWS, HELLO, LINKS, PROBE_REQUEST, PROBE_RESULT, STEERING_REPORT, FakeController, decode, encode,
+                        in_netns, links_of, number)
+from capture import capture
+from certificates import Authority
+from icrc import destination_qpn, roce_packets, source_port
+from product import CONTROLLER, Product, Program
+from support import PROGRAMS, make_lab
+from te_lab import Traffic, wait_for
+
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+
+
+class Interface:
+    """Sets an interface up and down without starting a program: the time of the change is known."""
+
+    def __init__(self, lab, node, name):
+        self.name = name.encode()
+        self.socket = in_netns(lab.netns(node), lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+
+    def set_up(self, up):
+        """Returns when the change began, in seconds of the monotonic clock."""
+        flags = struct.unpack("16sh", fcntl.ioctl(self.socket, SIOCGIFFLAGS, struct.pack("16sh", self.name, 0)))[1]
+        request = struct.pack("16sh", self.name, flags | IFF_UP if up else flags & ~IFF_UP)
+        begin = time.monotonic()
+        fcntl.ioctl(self.socket, SIOCSIFFLAGS, request)
+        return begin
+
+
+class Stage:
+    """A lab with a controller of the test's own, and agents that the test starts."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.directory = lab.directory / "agents"
+        self.directory.mkdir()
+        self.authority = Authority(self.directory / "certificates")
+        self.controller = FakeController(lab.netns("mgmt"), self.authority)
+        self.agents = []
+
+    def config(self, node, role="host", extra=""):
+        certificate, key = self.authority.issue(node)
+        path = self.directory / f"{node}.yaml"
+        path.write_text(f"""node: {node}
+role: {role}
+controllers: ["{CONTROLLER}:7411"]
+certificate: {certificate}
+key: {key}
+ca: {self.authority.certificate}
+bpffs: {self.lab.directory}/bpffs
+{extra}
+""")
+        return path
+
+    def start(self, node, config, command=()):
+        """Starts an agent, without waiting for it."""
+        log = self.directory / f"{node}-{len(self.agents)}.log"
+        self.agents.append(Program(self.lab, node, [*command, PROGRAMS / "host-agent", "run", "--config", config], log))
+        return self.agents[-1]
+
+    def session_of(self, node, role="host", extra="", command=()):
+        """Starts an agent; returns it and its first session."""
+        sessions = len(self.controller.sessions)
+        agent = self.start(node, self.config(node, role, extra), command)
+        wait_for(agent.is_ready, 15, f"{agent.name} did not get ready")
+        return agent, self.controller.wait_session(sessions + 1)
+
+    def end(self):
+        for agent in self.agents:
+            agent.end()
+
+
+@contextmanager
+def stage(**spec):
+    with make_lab(**{"hosts": 2, "leaves": 1, "spines": 2, **spec}) as lab:
+        made = Stage(lab)
+        with made.controller:
+            try:
+                yield made
+            finally:
+                made.end()
+
+
+HOST = "interfaces: [eth0]\nqp_source: none"
+
+
+class Switch(unittest.TestCase):
+    def test_reports_every_link_of_a_leaf_but_the_loopback(self):
+        with stage() as scene:
+            _, session = scene.session_of("leaf1", "switch")
+            hello = session.of_kind(HELLO)[0][1]
+            self.assertEqual((hello[2], hello[4]), ([b"leaf1"], [b"switch"]))
+            self.assertNotIn(8, hello)
+            _, update = session.wait(LINKS)
+            self.assertEqual(number(update, 2), 1)
+            names = {name for name in os.listdir("/sys/class/net")} and set(
+                re.findall(r"^\d+: ([^:@]+)", scene.lab.exec("leaf1", ["ip", "-o", "link", "show"]), re.M))
+            self.assertEqual(set(links_of(update)), names - {"lo"})
+            self.assertTrue(all(link["carrier"] and link["up"] for link in links_of(update).values()))
+
+    def test_loads_nothing_and_refuses_to_probe_and_to_steer(self):
+        with stage() as scene:
+            agent, session = scene.session_of("leaf1", "switch")
+            self.assertFalse((scene.lab.directory / "bpffs" / "roce-te").exists())
+            flow = encode((1, 2), (2, bytes([10, 0, 0, 1])), (3, bytes([10, 0, 0, 2])), (4, 17))
+            session.send(PROBE_REQUEST, encode((1, 7), (2, flow), (4, 50000), (5, 1)))
+            _, result = session.wait(PROBE_RESULT)
+            self.assertEqual((number(result, 1), number(result, 5)), (7, 1))
+            self.assertIn(b"role switch", result[6][0])
+            session.steer(3, {flow: 50000})
+            _, report = session.wait(STEERING_REPORT)
+            self.assertEqual(number(report, 1), 3)
+            self.assertNotIn(2, report)
+            self.assertIn(b"role switch", decode(report[3][0])[2][0])
+            self.assertIsNone(agent.process.poll())
+
+    def test_te_controller_accepts_it_and_takes_its_links(self):
+        with make_lab(hosts=2, leaves=1, spines=2) as lab, Product(lab, PROGRAMS) as product:
+            certificate, key = product.authority.issue("leaf1")
+            config = product.directory / "leaf1.yaml"
+            config.write_text(f"node: leaf1\nrole: switch\ncontrollers: ['{CONTROLLER}:7411']\ncertificate: {certificate}\n"
+                              f"key: {key}\nca: {product.authority.certificate}\nbpffs: {lab.directory}/bpffs\n"
+                              "metrics: {listen: '127.0.0.1:7413'}\n")
+            agent = Program(lab, "leaf1", [PROGRAMS / "host-agent", "run", "--config", config], product.directory / "leaf1.log")
+            try:
+                wait_for(agent.is_ready, 15, "the agent did not get ready")
+                wait_for(lambda: self.updates(lab) >= 3, 15, "no session, or links are not taken")
+                self.assertIsNone(agent.process.poll())
+            finally:
+                agent.end()
+
+    @staticmethod
+    def updates(lab):
+        text = lab.exec("leaf1", ["/usr/bin/python3", "-c", "import urllib.request as r; "
+                                  "print(r.urlopen('http://127.0.0.1:7413/metrics', timeout=5).read().decode())"])
+        if not re.search(r"^te_agent_connected 1$", text, re.M):
+            return 0
+        return int(re.search(r"^te_agent_link_updates_total (\d+)$", text, re.M).group(1))
+
+    def test_doctor_and_cleanup_know_the_role(self):
+        with stage() as scene:
+            config = scene.config("leaf1", "switch")
+            told = scene.lab.exec("leaf1", [PROGRAMS / "host-agent", "doctor", "--config", config])
+            self.assertRegex(told, r"links +on +\d+ watched, \d+ with carrier")
+            self.assertRegex(told, r"tc +off +role: switch")
+            scene.lab.exec("leaf1", [PROGRAMS / "host-agent", "cleanup", "--config", config])
+
+
+class Links(unittest.TestCase):
+    def test_a_lost_carrier_is_told_within_milliseconds(self):
+        with stage() as scene:
+            _, port, _ = scene.lab.attachment("h1")
+            _, session = scene.session_of("leaf1", "switch")
+            far_end = Interface(scene.lab, "h1", "eth0")
+            delays = []
+            for up in [False, True] * 10:
+                begin = far_end.set_up(up)
+                told, _ = session.wait(LINKS, lambda update, up=up: port in links_of(update) and
+                                       links_of(update)[port]["carrier"] == up, after=begin)
+                delays.append(told - begin)
+            print(f"carrier changes told after {statistics.median(delays) * 1e3:.1f} ms (median), "
+                  f"{max(delays) * 1e3:.1f} ms at most", flush=True)
+            self.assertLess(statistics.median(delays), 0.02)
+
+    def test_a_flapping_link_is_told_with_all_its_changes(self):
+        with stage() as scene:
+            _, port, _ = scene.lab.attachment("h1")
+            _, session = scene.session_of("leaf1", "switch")
+            first = links_of(session.wait(LINKS)[1])[port]["carrier_changes"]
+            far_end = Interface(scene.lab, "h1", "eth0")
+            begin = time.monotonic()
+            for _ in range(50):
+                far_end.set_up(False)
+                far_end.set_up(True)
+            end = time.monotonic()
+            sysfs = scene.lab.exec("leaf1", ["cat", f"/sys/class/net/{port}/carrier_changes"])
+            session.wait(LINKS, lambda update: port in links_of(update) and links_of(update)[port]["carrier"] and
+                         links_of(update)[port]["carrier_changes"] >= int(sysfs), after=end)
+            self.assertGreaterEqual(int(sysfs), first + 2)
+            updates = [when for when, _ in session.of_kind(LINKS) if when > begin]
+            self.assertLessEqual(len(updates), 200 * (updates[-1] - begin) + 5)
+
+    def test_interfaces_that_come_and_go_are_told(self):
+        with stage() as scene:
+            _, session = scene.session_of("leaf1", "switch")
+            begin = time.monotonic()
+            scene.lab.exec("leaf1", ["ip", "link", "add", "extra0", "type", "veth", "peer", "name", "extra1"])
+            session.wait(LINKS, lambda update: links_of(update).get("extra0", {}).get("ifindex"), after=begin)
+            begin = time.monotonic()
+            scene.lab.exec("leaf1", ["ip", "link", "del", "extra0"])
+            session.wait(LINKS, lambda update: links_of(update).get("extra0", {}).get("ifindex") == 0, after=begin)
+
+    def test_leaving_a_bridge_is_no_removal(self):
+        with stage() as scene:
+            _, session = scene.session_of("leaf1", "switch")
+            for command in ("add extra0 type veth peer name extra1", "add bridge0 type bridge", "set extra0 master bridge0",
+                            "set extra0 nomaster", "add last0 type veth peer name last1"):
+                scene.lab.exec("leaf1", ["ip", "link", *command.split()])
+            session.wait(LINKS, lambda update: "last0" in links_of(update))
+            self.assertFalse([update for _, update in session.of_kind(LINKS)
+                              if links_of(update).get("extra0", {"ifindex": 1})["ifindex"] == 0])
+
+    def test_a_host_reports_the_interfaces_it_was_given_with_their_counters(self):
+        with stage() as scene:
+            _, session = scene.session_of("h1", extra="interfaces: [eth0, eth9]\nqp_source: none")
+            _, update = session.wait(LINKS)
+            self.assertEqual({name: bool(link["ifindex"]) for name, link in links_of(update).items()},
+                             {"eth0": True, "eth9": False})
+            sent = links_of(update)["eth0"]["sent_packets"]
+            scene.lab.exec("h1", ["/usr/bin/python3", "-c", "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+                                  f"[s.sendto(b'x', ('{scene.lab.attachment('h2')[2]}', 9)) for _ in range(100)]"])
+            session.wait(LINKS, lambda later: number(later, 2) and links_of(later)["eth0"]["sent_packets"] >= sent + 100)
+
+
+if __name__ == "__main__":
+    unittest.main()
