@@ -226,5 +226,46 @@ class Links(unittest.TestCase):
             session.wait(LINKS, lambda later: number(later, 2) and links_of(later)["eth0"]["sent_packets"] >= sent + 100)
 
 
+def flow_key(lab, source, destination, qpn):
+    """An encoded FlowKey of a flow that leaves host `source` by eth0."""
+    ifindex = int(lab.exec(source, ["cat", "/sys/class/net/eth0/ifindex"]))
+    addresses = [socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
+                 for address in (lab.attachment(source)[2], lab.attachment(destination)[2])]
+    return encode((1, ifindex), (2, addresses[0]), (3, addresses[1]), (4, qpn))
+
+
+class Unreachable(unittest.TestCase):
+    """A switch that says that there is no way is no hop: the probe went unanswered."""
+
+    def test_no_route_is_no_answer(self):
+        for family in (4, 6):
+            with self.subTest(family=family), stage(leaves=2, family=family) as scene:
+                _, session = scene.session_of("h1", extra=HOST)
+                target = scene.lab.attachment("h2")[2]
+                for spine in scene.lab.names("spine"):
+                    scene.lab.exec(spine, ["ip", f"-{family}", "route", "replace", "unreachable", target])
+                before = self.unreachables(scene.lab, family)
+                key = flow_key(scene.lab, "h1", "h2", 17)
+                session.send(PROBE_REQUEST, encode((1, 1), (2, key), (4, 50000), (5, 1), (5, 2), (6, 100), (7, 2), (8, 200)))
+                session.wait(PROBE_RESULT, lambda result: number(result, 5))
+                results = [result for _, result in session.of_kind(PROBE_RESULT)]
+                answers = {number(answer, 2): answer.get(3, [b""])[0]
+                           for result in results for answer in map(decode, result.get(2, []))}
+                self.assertEqual(set(answers), {1, 2})
+                self.assertNotEqual(answers[1], b"", "the leaf answers what expires there")
+                self.assertEqual(answers[2], b"")
+                self.assertEqual(sum(number(result, 4) for result in results), 2)
+                self.assertGreater(self.unreachables(scene.lab, family), before, "no spine said anything")
+
+    @staticmethod
+    def unreachables(lab, family):
+        """Destination-unreachable messages that h1 has got."""
+        if family == 6:
+            text = lab.exec("h1", ["cat", "/proc/net/snmp6"])
+            return int(re.search(r"^Icmp6InDestUnreachs\s+(\d+)", text, re.M).group(1))
+        names, values = re.findall(r"^Icmp: (.+)$", lab.exec("h1", ["cat", "/proc/net/snmp"]), re.M)
+        return int(values.split()[names.split().index("InDestUnreachs")])
+
+
 if __name__ == "__main__":
     unittest.main()
