@@ -293,6 +293,8 @@ void Agent::update_metrics() {
                        .flows_left_out = host_->flows().left_out(),
                        .steering_actions = host.steering_actions,
                        .steering_failures = host.steering_failures,
+                       .steering_idle_dropped = host.steering_idle_dropped,
+                       .steering_reused_dropped = host.steering_reused_dropped,
                        .probes_sent = prober.sent,
                        .probes_lost = prober.lost,
                        .probe_answers_unknown = prober.unknown_answers,

@@ -67,7 +67,7 @@ Result<void> read_role(const YamlReader& yaml, AgentConfig& config) {
     return error_at(yaml, "role", Result<void>(Error{"expected host or switch, found '" + *role + "'"}));
   }
   config.role = Role::kSwitch;
-  for (const char* key : {"qp_source", "attach"}) {
+  for (const char* key : {"qp_source", "attach", "steering_idle_s"}) {
     if (yaml.has(key)) return error_at(yaml, key, Result<void>(Error{"has no meaning in role switch"}));
   }
   return {};
@@ -130,6 +130,12 @@ Result<void> read_sources(const YamlReader& yaml, AgentConfig& config) {
   const auto attach = parse_attach(*attach_text);
   if (!attach) return error_at(yaml, "attach", attach);
   config.attach = *attach;
+
+  constexpr std::int64_t kMostIdleS = 30LL * 24 * 3600;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const auto idle_s = yaml.integer_or("steering_idle_s", config.steering_idle_ns / kSecond, 1, kMostIdleS);
+  if (!idle_s) return idle_s.error();
+  config.steering_idle_ns = *idle_s * kSecond;
   return {};
 }
 
@@ -194,7 +200,7 @@ Result<AgentConfig> parse_agent_config(std::string_view text, const std::string&
   const auto yaml = YamlReader::parse(text, source);
   if (!yaml) return yaml.error();
   if (auto known = yaml->only_keys({"node", "controllers", "certificate", "key", "ca", "interfaces", "bpffs", "role",
-                                    "run_directory", "qp_source", "attach", "metrics", "log"});
+                                    "run_directory", "qp_source", "attach", "steering_idle_s", "metrics", "log"});
       !known) {
     return std::move(known).error();
   }

@@ -50,6 +50,7 @@ struct AgentConfig {
   std::string run_directory = "/run/roce-te";  ///< of the file that a running agent locks
   QpSourceConfig qp_source;
   AttachWish attach = AttachWish::kAuto;
+  std::int64_t steering_idle_ns = 600'000'000'000;  ///< a steered flow without a packet for so long is let go
   std::optional<Endpoint> metrics;
   std::string log = "info";
 };

@@ -20,6 +20,8 @@ struct AgentFigures {
   std::uint64_t flows_left_out = 0;
   std::uint64_t steering_actions = 0;
   std::uint64_t steering_failures = 0;
+  std::uint64_t steering_idle_dropped = 0;
+  std::uint64_t steering_reused_dropped = 0;
   std::uint64_t sessions = 0;
   std::uint64_t session_failures = 0;
   std::uint64_t certificate_renewals = 0;

@@ -30,8 +30,6 @@ constexpr std::chrono::seconds kConnectLimit{5};
 constexpr std::chrono::seconds kHelloLimit{10};
 // A controller with nothing to say sends nothing; TCP keep-alive finds out when it is gone.
 constexpr std::chrono::hours kIdleLimit{1};
-constexpr std::size_t kQueueLimitBytes = std::size_t{4} << 20;
-constexpr std::size_t kMostWaiting = 4096;
 
 void set_option(tcp::socket& socket, int level, int option, int value) {
   ::setsockopt(socket.native_handle(), level, option, &value, sizeof(value));

@@ -35,7 +35,7 @@ TEST(AgentConfig, EveryKeyIsRead) {
   const auto config =
       parse_agent_config(kLeast +
                              "bpffs: /run/b\nrun_directory: /run/r\nqp_source: \"file:/run/qp.json\"\nattach: clsact\n"
-                             "metrics: {listen: \"[::]:7413\"}\nlog: debug\n",
+                             "metrics: {listen: \"[::]:7413\"}\nlog: debug\nsteering_idle_s: 5\n",
                          "agent.yaml");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->bpffs, "/run/b");
@@ -44,6 +44,7 @@ TEST(AgentConfig, EveryKeyIsRead) {
   EXPECT_EQ(config->attach, AttachWish::kClsact);
   EXPECT_EQ(config->metrics, (Endpoint{"::", 7413}));
   EXPECT_EQ(config->log, "debug");
+  EXPECT_EQ(config->steering_idle_ns, 5'000'000'000);
 }
 
 TEST(AgentConfig, UnknownKeyNamesFileAndLine) {
