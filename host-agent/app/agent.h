@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <linux/capability.h>
+
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -24,6 +27,10 @@ namespace te::agent {
 /// controller it goes on steering as it last did.
 class Agent {
  public:
+  /// Capabilities that it goes on needing once it is open: to attach to interfaces that appear, to ask the kernel for
+  /// TCX then, and to see queue pairs.
+  static constexpr std::array kCapabilities{CAP_NET_ADMIN, CAP_BPF};
+
   /// An Error when the configuration cannot work: no kernel programs, metrics address taken.
   static Result<std::unique_ptr<Agent>> open(boost::asio::io_context& io, AgentConfig config, Credentials credentials);
 

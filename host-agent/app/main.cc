@@ -18,6 +18,7 @@
 #include "host-agent/app/switch_agent.h"
 #include "host-agent/core/agent_config.h"
 #include "host-agent/core/source_board.h"
+#include "host-agent/io/capabilities.h"
 #include "host-agent/io/instance_lock.h"
 
 namespace te::agent {
@@ -87,6 +88,7 @@ int run_as(const AgentConfig& config, const char* farewell) {
   asio::io_context io(1);
   auto agent = Program::open(io, config, *std::move(credentials));
   if (!agent) return fail(agent.error());
+  if (const auto dropped = keep_only_capabilities(Program::kCapabilities); !dropped) return fail(dropped.error());
 
   asio::signal_set hangups(io, SIGHUP);
   take_hangups(hangups, **agent);

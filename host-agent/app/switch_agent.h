@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -21,6 +22,9 @@ namespace te::agent {
 /// into the kernel.
 class SwitchAgent {
  public:
+  /// It needs none: anybody may hear of interfaces.
+  static constexpr std::array<int, 0> kCapabilities{};
+
   /// An Error when links cannot be watched, or the metrics address is taken.
   static Result<std::unique_ptr<SwitchAgent>> open(boost::asio::io_context& io, AgentConfig config,
                                                    Credentials credentials);

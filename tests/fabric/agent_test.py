@@ -12,8 +12,9 @@ import subprocess
 import time
 import unittest
 from contextlib import contextmanager
+from pathlib import Path
 
-from agent_wire import (EVENT, FLOWS, HELLO, LINKS, PROBE_REQUEST, PROBE_RESULT, STEERING_REPORT, FakeController, decode, encode,
+from agent_wire import (EVENT, FLOWS, HELLO, LINKS, PROBE_REQUEST, PROBE_RESULT, SOURCES, STEERING_REPORT, FakeController, decode, encode,
                         in_netns, links_of, number)
 from capture import capture
 from certificates import Authority
@@ -265,6 +266,62 @@ class Unreachable(unittest.TestCase):
             return int(re.search(r"^Icmp6InDestUnreachs\s+(\d+)", text, re.M).group(1))
         names, values = re.findall(r"^Icmp: (.+)$", lab.exec("h1", ["cat", "/proc/net/snmp"]), re.M)
         return int(values.split()[names.split().index("InDestUnreachs")])
+
+
+CAP_NET_ADMIN, CAP_BPF = 12, 39
+
+
+class Capabilities(unittest.TestCase):
+    """docs/running.md names what the agent goes on holding; here it is what the kernel says of a running one."""
+
+    def held(self, agent):
+        status = open(f"/proc/{agent.process.pid}/status", encoding="ascii").read()
+        return {name: int(re.search(rf"^{name}:\t([0-9a-f]+)$", status, re.M).group(1), 16)
+                for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs")}
+
+    def test_a_host_keeps_two_and_still_steers_and_attaches(self):
+        two = 1 << CAP_NET_ADMIN | 1 << CAP_BPF
+        for attach in ("tcx", "clsact"):
+            with self.subTest(attach=attach), stage() as scene:
+                traffic = Traffic(scene.lab, pattern="ring", qps=1)
+                agent, session = scene.session_of("h1", extra=f"interfaces: [eth0, late0]\nqp_source: none\nattach: {attach}")
+                self.assertEqual(self.held(agent), {"CapInh": 0, "CapPrm": two, "CapEff": two, "CapBnd": two, "CapAmb": 0,
+                                                    "NoNewPrivs": 1})
+                flow = next(flow for flow in scene.lab.flows() if flow.source == "h1")
+                key = flow_key(scene.lab, "h1", flow.destination, flow.destination_qpn)
+                port = 0xC000 + (flow.source_port + 1) % 0x4000
+                session.steer(1, {key: port})
+                session.wait(STEERING_REPORT, lambda report: number(report, 1) == 1 and 2 in report)
+                self.assertEqual(ports_on_wire(scene.lab, "h1")[flow.destination_qpn], {port})
+                scene.lab.exec("h1", ["ip", "link", "add", "late0", "type", "veth", "peer", "name", "late1"])
+                session.wait(SOURCES, lambda update: f"late0: {attach}".encode() in b" ".join(
+                    decode(source).get(3, [b""])[0] for source in update[1]))
+                self.assertIsNone(agent.process.poll())
+                traffic.stop()
+
+    def test_a_switch_keeps_none(self):
+        with stage() as scene:
+            agent, session = scene.session_of("leaf1", "switch")
+            self.assertEqual([name for name, value in self.held(agent).items() if value and name != "NoNewPrivs"], [])
+            session.wait(LINKS, after=time.monotonic())
+
+    def test_a_host_starts_with_four(self):
+        with stage() as scene:
+            command = [Path("/usr/bin/setpriv"), "--bounding-set", "-all,+bpf,+net_admin,+net_raw,+perfmon"]
+            _, session = scene.session_of("h1", extra=HOST, command=command)
+            sources = {decode(source)[1][0]: number(decode(source), 2) for source in session.of_kind(HELLO)[0][1][6]}
+            self.assertEqual((sources[b"tc"], sources[b"probe"], sources[b"links"]), (1, 1, 1))
+
+
+def ports_on_wire(lab, host, seconds=0.5):
+    """{destination QPN: source ports} of the RoCE packets that leave `host`, seen at its leaf."""
+    leaf, port, _ = lab.attachment(host)
+    path = lab.directory / f"wire-{host}.pcap"
+    capture(lab, leaf, port, path, seconds=seconds).wait(15)
+    ports = {}
+    for packet in roce_packets(path):
+        ports.setdefault(destination_qpn(packet), set()).add(source_port(packet))
+    return ports
 
 
 if __name__ == "__main__":
