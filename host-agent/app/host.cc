@@ -153,7 +153,6 @@ void Host::poll_queue_pairs(std::int64_t now_ns) {
   if (!reading.table) return;
   queue_pairs_ = *std::move(reading.table);
   paired_generation_.reset();
-  reuse_checked_.reset();
 }
 
 void Host::pair() {
@@ -162,6 +161,7 @@ void Host::pair() {
     flows_.set_qpns(flow.key, flow.local_qpn, flow.remote_qpn);
   }
   paired_generation_ = flows_.generation();
+  reuse_checked_.reset();
 }
 
 bool Host::apply_steering(std::int64_t now_ns) {

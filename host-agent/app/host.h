@@ -83,7 +83,7 @@ class Host {
   std::vector<QueuePair> queue_pairs_;
   std::optional<std::uint64_t> paired_generation_;
   QpReuse qp_reuse_;
-  std::optional<std::uint64_t> reuse_checked_;  // generation of the steering; none: the queue pairs have changed since
+  std::optional<std::uint64_t> reuse_checked_;  // generation of the steering; none: paired anew since
   std::vector<NicPort> ports_;
   BpfDatapath::Losses losses_;
   Counts counts_;

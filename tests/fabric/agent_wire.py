@@ -116,6 +116,10 @@ class Session:
         self.send(STEERING_SET, encode((1, revision), *steering))
 
     def close(self):
+        try:
+            self.stream.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass    # the agent was first
         self.stream.close()
 
     def of_kind(self, kind):
