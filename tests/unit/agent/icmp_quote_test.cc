@@ -105,6 +105,19 @@ TEST(IcmpQuote, OtherIcmpTypesAreErrors) {
   EXPECT_FALSE(parse_icmpv6_time_exceeded(reassembly).ok());
 }
 
+TEST(IcmpQuote, UnreachableDestinationIsNoHop) {
+  for (std::uint8_t code = 0; code < 16; ++code) {
+    Bytes v4 = answer_v4(1000);
+    v4[20] = 3;
+    v4[21] = code;
+    EXPECT_FALSE(parse_icmpv4_time_exceeded(v4).ok()) << int{code};
+    Bytes v6 = answer_v6(1000);
+    v6[0] = 1;
+    v6[1] = code;
+    EXPECT_FALSE(parse_icmpv6_time_exceeded(v6).ok()) << int{code};
+  }
+}
+
 TEST(IcmpQuote, OtherUdpPortsAreErrors) {
   Bytes packet = answer_v4(1000);
   packet[28 + 20 + 2] ^= 1;
