@@ -141,6 +141,14 @@ void add_traffic(CLI::App& app, TrafficFlags& flags) {
   app.add_option("--ack-every", options.ack_every, "Packets that one acknowledgement covers at most")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--timeout-ms", options.timeout_ms, "Wait before what is not acknowledged is sent again")
+      ->check(CLI::Range(10, 60000))
+      ->capture_default_str();
+  app.add_option(
+         "--retries", options.retries,
+         "Timeouts in a row that a QP survives (InfiniBand: 7 at most; NICs with adaptive retransmission: more)")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
   app.add_option("--flow-labels", flags.labels_path, "YAML file that gives flows a flow label (and so a source port)")
       ->check(CLI::ExistingFile);
   // For tests: MS:FLOW:LABEL changes a flow's label while it runs.

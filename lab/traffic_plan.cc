@@ -167,6 +167,8 @@ std::vector<EndpointPlan> plan_endpoints(const Fabric& fabric, const TrafficOpti
     plan.message_bytes = options.message_bytes;
     plan.window_packets = options.window_packets;
     plan.ack_every = options.ack_every;
+    plan.timeout_ms = options.timeout_ms;
+    plan.retries = options.retries;
     plan.qp_table_path = state_directory + "/qp/" + plan.host + ".json";
     plan.stats_path = state_directory + "/stats/" + plan.host + ".jsonl";
     for (const FlowPlan& flow : flows) {

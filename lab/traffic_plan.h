@@ -21,6 +21,8 @@ struct TrafficOptions {
   std::uint32_t message_bytes = 65536;
   std::uint32_t window_packets = 16;  ///< of each QP
   std::uint32_t ack_every = 4;        ///< packets
+  std::uint32_t timeout_ms = 250;     ///< before what is not acknowledged is sent again
+  std::uint32_t retries = 7;          ///< timeouts in a row; one more and the QP is in error
 };
 
 /// One flow of messages: QP `source_qpn` of host `source` sends to QP `destination_qpn` of host `destination`.

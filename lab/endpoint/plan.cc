@@ -101,9 +101,10 @@ Result<QpPlan> read_qp(const YamlReader& entry) {
 std::string plan_json(const EndpointPlan& plan) {
   std::string text = fmt::format(
       R"({{"host": "{}", "rate_bps": {:.0f}, "path_mtu": {}, "verb": "{}", )"
-      R"("message_bytes": {}, "window_packets": {}, "ack_every": {}, "qp_table_path": "{}", "stats_path": "{}", "nics": [)",
+      R"("message_bytes": {}, "window_packets": {}, "ack_every": {}, "timeout_ms": {}, "retries": {}, )"
+      R"("qp_table_path": "{}", "stats_path": "{}", "nics": [)",
       plan.host, plan.rate_bps, plan.path_mtu, plan.verb == Verb::kSend ? "send" : "write", plan.message_bytes,
-      plan.window_packets, plan.ack_every, plan.qp_table_path, plan.stats_path);
+      plan.window_packets, plan.ack_every, plan.timeout_ms, plan.retries, plan.qp_table_path, plan.stats_path);
   const char* comma = "";
   for (const NicPlan& nic : plan.nics) {
     text += fmt::format(R"({}{{"interface": "{}", "address": "{}"}})", comma, nic.interface, nic.address.to_string());
@@ -137,6 +138,8 @@ Result<EndpointPlan> read_plan(const std::string& path) {
   fields.number("message_bytes", plan.message_bytes);
   fields.number("window_packets", plan.window_packets);
   fields.number("ack_every", plan.ack_every);
+  fields.number("timeout_ms", plan.timeout_ms);
+  fields.number("retries", plan.retries);
   fields.text("qp_table_path", plan.qp_table_path);
   fields.text("stats_path", plan.stats_path);
   auto read = fields.result();

@@ -40,6 +40,8 @@ struct EndpointPlan {
   std::uint32_t message_bytes = 65536;
   std::uint32_t window_packets = 16;
   std::uint32_t ack_every = 4;
+  std::uint32_t timeout_ms = 250;
+  std::uint32_t retries = 7;
   std::string qp_table_path;
   std::string stats_path;
   std::vector<QpPlan> qps;
