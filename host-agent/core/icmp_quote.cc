@@ -24,7 +24,9 @@ constexpr std::uint8_t kIcmpv6TimeExceeded = 3;
 constexpr std::uint8_t kIcmpv6Unreachable = 1;
 constexpr std::uint8_t kNoRoute = 0;  // of both versions
 constexpr std::uint8_t kIcmpv4HostUnreachable = 1;
+constexpr std::uint8_t kIcmpv4PortUnreachable = 3;
 constexpr std::uint8_t kIcmpv6AddressUnreachable = 3;
+constexpr std::uint8_t kIcmpv6PortUnreachable = 4;
 
 std::uint16_t word_at(Bytes bytes, std::size_t offset) {
   return static_cast<std::uint16_t>(bytes[offset] << 8 | bytes[offset + 1]);
@@ -69,7 +71,9 @@ Result<IcmpAnswer> parse_icmpv4_answer(Bytes packet) {
   const Bytes icmp = packet.subspan(*outer);
   if (icmp.size() < kIcmpHeader) return Error{"the ICMP header is cut short"};
   const bool unreachable = icmp[0] == kIcmpv4Unreachable && (icmp[1] == kNoRoute || icmp[1] == kIcmpv4HostUnreachable);
-  if (!unreachable && (icmp[0] != kIcmpv4TimeExceeded || icmp[1] != 0)) return Error{"not an answer to a probe"};
+  const bool arrived = icmp[0] == kIcmpv4Unreachable && icmp[1] == kIcmpv4PortUnreachable;
+  const bool expired = icmp[0] == kIcmpv4TimeExceeded && icmp[1] == 0;
+  if (!unreachable && !arrived && !expired) return Error{"not an answer to a probe"};
   const Bytes quote = icmp.subspan(kIcmpHeader);
   const auto inner = ipv4_header_length(quote, "the quote");
   if (!inner) return inner.error();
@@ -89,7 +93,9 @@ Result<IcmpAnswer> parse_icmpv6_answer(Bytes message) {
   if (message.size() < kIcmpHeader) return Error{"the ICMPv6 header is cut short"};
   const bool unreachable =
       message[0] == kIcmpv6Unreachable && (message[1] == kNoRoute || message[1] == kIcmpv6AddressUnreachable);
-  if (!unreachable && (message[0] != kIcmpv6TimeExceeded || message[1] != 0)) return Error{"not an answer to a probe"};
+  const bool arrived = message[0] == kIcmpv6Unreachable && message[1] == kIcmpv6PortUnreachable;
+  const bool expired = message[0] == kIcmpv6TimeExceeded && message[1] == 0;
+  if (!unreachable && !arrived && !expired) return Error{"not an answer to a probe"};
   const Bytes quote = message.subspan(kIcmpHeader);
   if (quote.size() < kIpv6Header || quote[0] >> 4 != 6) return Error{"the quote is no IPv6 header"};
   if (quote[6] != kProtocolUdp) return Error{"the quoted packet is not plain UDP"};

@@ -111,14 +111,14 @@ TEST(IcmpQuote, NoWayOnIsAnAnswerOfItsOwnKind) {
     v4[20] = 3;
     v4[21] = code;
     const auto of_v4 = parse_icmpv4_answer(v4);
-    EXPECT_EQ(of_v4.ok(), code <= 1) << int{code};  // net, host; a port is the host's own word
-    EXPECT_TRUE(!of_v4 || of_v4->unreachable);
+    EXPECT_EQ(of_v4.ok(), code <= 1 || code == 3) << int{code};  // net, host; port
+    EXPECT_TRUE(!of_v4 || of_v4->unreachable == (code <= 1));
     Bytes v6 = answer_v6(1000);
     v6[0] = 1;
     v6[1] = code;
     const auto of_v6 = parse_icmpv6_answer(v6);
-    EXPECT_EQ(of_v6.ok(), code == 0 || code == 3) << int{code};  // no route, address
-    EXPECT_TRUE(!of_v6 || of_v6->unreachable);
+    EXPECT_EQ(of_v6.ok(), code == 0 || code == 3 || code == 4) << int{code};  // no route, address; port
+    EXPECT_TRUE(!of_v6 || of_v6->unreachable == (code != 4));
   }
   EXPECT_FALSE(parse_icmpv4_answer(answer_v4(1000))->unreachable);
 }
