@@ -9,6 +9,7 @@ import signal
 import socket
 import statistics
 import struct
+import subprocess
 import threading
 import time
 import unittest
@@ -161,6 +162,48 @@ class Switch(unittest.TestCase):
             self.assertRegex(told, r"links +on +\d+ watched, \d+ with carrier")
             self.assertRegex(told, r"tc +off +role: switch")
             scene.lab.exec("leaf1", [PROGRAMS / "host-agent", "cleanup", "--config", config])
+
+
+class Doctor(unittest.TestCase):
+    def doctor(self, scene, *arguments):
+        command = ["ip", "netns", "exec", scene.lab.netns("h1"), PROGRAMS / "host-agent", "doctor", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+
+    def test_tells_what_works_and_opens_no_session(self):
+        with stage() as scene:
+            told = self.doctor(scene, "--config", scene.config("h1", extra=HOST))
+            self.assertEqual(told.returncode, 0, told.stderr)
+            for line in (r"certificate +on +for \d+ days more", rf"controller +on +{CONTROLLER}:7411", r"links +on +1 watched",
+                         r"tc +on", r"probe +on"):
+                self.assertRegex(told.stdout, line)
+            self.assertEqual(scene.controller.sessions, [])
+
+    def test_tells_what_does_not(self):
+        with stage() as scene:
+            config = scene.config("h1", extra=HOST)
+            scene.controller.listener.shutdown(socket.SHUT_RDWR)
+            scene.controller.listener.close()
+            certificate = scene.directory / "certificates" / "h1.crt"
+            told = self.doctor(scene, "--config", config)
+            self.assertEqual(told.returncode, 0, "a controller that is away is waited for")
+            self.assertRegex(told.stdout, r"controller +off +.*Connection refused")
+            scene.lab.exec("h1", ["openssl", "x509", "-in", certificate, "-signkey", certificate.with_suffix(".key"), "-days", "-1",
+                                  "-out", certificate])
+            told = self.doctor(scene, "--config", config)
+            self.assertEqual(told.returncode, 1)
+            self.assertRegex(told.stdout, r"certificate +off +.*expired")
+            certificate.unlink()
+            told = self.doctor(scene, "--config", config)
+            self.assertEqual(told.returncode, 1)
+            self.assertRegex(told.stdout, rf"certificate +off +.*{certificate}")
+
+    def test_without_a_configuration_says_what_it_needs(self):
+        with stage() as scene:
+            for arguments, words in (((), "--config FILE"), (("--nonsense",), "--nonsense"),
+                                     (("--config", "/nonexistent.yaml"), "/nonexistent.yaml")):
+                told = self.doctor(scene, *arguments)
+                self.assertEqual(told.returncode, 2, arguments)
+                self.assertIn(words, told.stderr)
 
 
 class Links(unittest.TestCase):
