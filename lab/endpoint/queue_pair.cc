@@ -36,7 +36,7 @@ std::size_t wire_bytes(const roce::Packet& packet) { return roce::size_of(packet
 
 QueuePair::QueuePair(const EndpointPlan& endpoint, const QpPlan& plan)
     : plan_(plan),
-      address_(endpoint.address),
+      address_(endpoint.nics[plan.nic].address),
       requester_(MessageShape(endpoint.verb, endpoint.message_bytes, endpoint.path_mtu),
                  Requester::Options{.first_psn = plan.send_psn, .window_packets = endpoint.window_packets}),
       responder_(plan.receive_psn, endpoint.ack_every),
