@@ -77,6 +77,7 @@ v1::ProbeResult to_message(const ProbeReport& report) {
     answer.set_responder(outcome.responder.to_bytes());
     answer.set_attempts(outcome.attempts);
     answer.set_rtt_us(outcome.rtt_us);
+    answer.set_unreachable(outcome.unreachable);
   }
   return message;
 }

@@ -76,6 +76,26 @@ TEST(ProbeScheduler, AnswerNamesTheResponder) {
   EXPECT_TRUE(scheduler.idle());
 }
 
+TEST(ProbeScheduler, AnswerThatThereIsNoWayOnIsOneOfItsOwnKind) {
+  ProbeScheduler scheduler;
+  ASSERT_TRUE(scheduler.start(order({50000}, {2}), 0));
+  const auto probe = scheduler.next(0);
+  ASSERT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, 3 * kMillisecond, true));
+  const auto reports = scheduler.take_reports(3 * kMillisecond);
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_TRUE(reports[0].done) << "it is not tried again";
+  EXPECT_EQ(reports[0].outcomes.at(0).responder, kSwitch);
+  EXPECT_TRUE(reports[0].outcomes.at(0).unreachable);
+}
+
+TEST(ProbeScheduler, OwnKernelThatHasNoWayOnIsNoAnswer) {
+  ProbeScheduler scheduler;
+  ASSERT_TRUE(scheduler.start(order({50000}, {2}), 0));
+  const auto probe = scheduler.next(0);
+  EXPECT_FALSE(scheduler.answer(quote_of(*probe), probe->flow.source, 3 * kMillisecond, true));
+  EXPECT_TRUE(scheduler.take_reports(3 * kMillisecond).empty());
+}
+
 TEST(ProbeScheduler, TimeoutIsTriedAgain) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000}, {1}), 0));
