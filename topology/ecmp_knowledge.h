@@ -158,6 +158,8 @@ class EcmpKnowledge {
 
   /// Doubts every hop of (pair, port): it went another way than predicted.
   void doubt(const AddressPair& pair, std::uint16_t port);
+  /// Takes the verdict "not a function of the port" back: what was learned there counts no more.
+  void trust_again(NodeId node);
   /// Marks the pair as in use.
   void touch(const AddressPair& pair, std::int64_t now_ns);
   /// Forgets pairs neither learned of nor touched for `age_ns`; returns how many.

@@ -69,6 +69,16 @@ bool EcmpKnowledge::flip(Entry& entry, LinkId answer) {
   return state.not_a_function;
 }
 
+void EcmpKnowledge::trust_again(NodeId node) {
+  SwitchState& state = switches_[node];
+  state.not_a_function = false;
+  state.points = state.silent_changes = 0;
+  ++state.epoch;
+  for (Group& group : groups_) {
+    if (group.at == node) group.floor_epoch = state.epoch;
+  }
+}
+
 /// An answer unlike the link held, in the epoch of that link.
 Lesson EcmpKnowledge::contradict(Entry& entry, const Hop& hop, std::int64_t now_ns) {
   const bool again =

@@ -39,6 +39,7 @@ Engine::Engine(Fabric fabric, const EngineOptions& options, std::int64_t now_ns,
       prober_(routing_, knowledge_, options.probing),
       link_watch_({.fabric = fabric_.get(), .fleet = &fleet_, .knowledge = &knowledge_, .prober = &prober_},
                   options.probing, options.report_interval_ms * kNsPerMs),
+      trials_(routing_),
       steering_(static_cast<std::uint64_t>(wall_us)),
       mover_({.fabric = fabric_.get(),
               .fleet = &fleet_,
@@ -47,7 +48,8 @@ Engine::Engine(Fabric fabric, const EngineOptions& options, std::int64_t now_ns,
               .steering = &steering_,
               .ledger = &ledger_},
              options.planning.cooldown_ms * kNsPerMs, options.report_interval_ms * kNsPerMs),
-      builder_({.fleet = &fleet_, .routing = &routing_, .knowledge = &knowledge_, .mover = &mover_}, options.planning),
+      builder_({.fleet = &fleet_, .routing = &routing_, .knowledge = &knowledge_, .mover = &mover_, .trials = &trials_},
+               options.planning),
       mode_(options.initial_mode),
       started_ns_(now_ns),
       wall_minus_now_us_(wall_us - now_ns / 1000) {}
@@ -98,7 +100,7 @@ Result<void> Engine::on_message(const std::string& node, const v1::AgentMessage&
       return {};
     }
     case v1::AgentMessage::kProbeResult: {
-      link_watch_.note_answers(message.probe_result());
+      note_answers(message.probe_result());
       if (LinkWatch::is_ours(message.probe_result())) {
         auto taken = link_watch_.take_result(node, message.probe_result(), now_ns);
         watch_links(now_ns);
@@ -106,6 +108,9 @@ Result<void> Engine::on_message(const std::string& node, const v1::AgentMessage&
       }
       auto taught = prober_.take_result(node, message.probe_result(), now_ns);
       if (!taught) return std::move(taught).error();
+      for (const Prober::Answer& answer : prober_.take_answers()) {
+        trials_.take(answer.pair, answer.port, answer.link, now_ns);
+      }
       plan_stale_ |= *taught;
       mover_.observe(now_ns);
       return {};
@@ -144,9 +149,36 @@ void Engine::tick(std::int64_t now_ns, std::int64_t wall_us) {
   wall_minus_now_us_ = wall_us - now_ns / 1000;
   if (now_ns - forget_ns_ >= kForgetNs) forget(now_ns);
   watch_links(now_ns);
+  try_switches(now_ns);
   const std::size_t under_way = mover_.under_way();
   mover_.observe(now_ns);
   plan_stale_ |= mover_.under_way() != under_way;
+}
+
+/// Who answers once can be missed later.
+void Engine::note_answers(const v1::ProbeResult& result) {
+  for (const v1::ProbeAnswer& answer : result.answers()) {
+    if (answer.responder().empty()) continue;
+    const auto address = IpAddress::from_bytes(
+        {reinterpret_cast<const std::uint8_t*>(answer.responder().data()), answer.responder().size()});
+    const auto port = address ? fabric_->find_address(*address) : std::nullopt;
+    if (!port) continue;
+    link_watch_.heard(fabric_->port(*port).node);
+    trials_.heard(fabric_->port(*port).node);
+  }
+}
+
+void Engine::try_switches(std::int64_t now_ns) {
+  const auto active = [&](const AddressPair& pair) { return prober_.target(pair) != nullptr; };
+  for (const auto& [pair, port] : trials_.wanted(active, now_ns)) prober_.verify(pair, port);
+  if (!trials_.take_changed()) return;
+  plan_stale_ = true;
+  for (NodeId node = 0; node < fabric_->nodes().size(); ++node) {
+    const bool refused = knowledge_.switch_knowledge(node).state == SwitchEcmp::kNotAFunction;
+    if (!refused || trials_.manner(node) != SwitchManner::kByPort) continue;
+    knowledge_.trust_again(node);
+    prober_.knowledge_changed();
+  }
 }
 
 void Engine::watch_links(std::int64_t now_ns) {
@@ -160,6 +192,7 @@ void Engine::watch_links(std::int64_t now_ns) {
   if (!paths) return;
   snapshot_.reset();
   for (const NodeId node : knowledge_.sync()) {
+    trials_.begin_anew(node);
     link_news_.push_back(fabric_->node(node).name + " hashes over another group now: its ports are probed again");
   }
   prober_.knowledge_changed();

@@ -20,6 +20,7 @@
 #include "te-controller/engine/plan_job.h"
 #include "te-controller/engine/prober.h"
 #include "te-controller/engine/steering.h"
+#include "te-controller/engine/switch_trial.h"
 
 namespace te {
 
@@ -67,6 +68,7 @@ class Engine {
   [[nodiscard]] const Fleet& fleet() const { return fleet_; }
   [[nodiscard]] const Prober& prober() const { return prober_; }
   [[nodiscard]] const LinkWatch& link_watch() const { return link_watch_; }
+  [[nodiscard]] const SwitchTrials& trials() const { return trials_; }
   [[nodiscard]] const Steering& steering() const { return steering_; }
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] const Mover& mover() const { return mover_; }
@@ -94,6 +96,8 @@ class Engine {
   void renew_targets(std::int64_t now_ns);
   void forget(std::int64_t now_ns);
   void watch_links(std::int64_t now_ns);
+  void note_answers(const v1::ProbeResult& result);
+  void try_switches(std::int64_t now_ns);
   void carry_out(bool forced_only, std::int64_t now_ns);
   [[nodiscard]] MoveOrder order_for(const traffic::PlannedMove& move, std::int64_t now_ns) const;
 
@@ -105,6 +109,7 @@ class Engine {
   Fleet fleet_;
   Prober prober_;
   LinkWatch link_watch_;
+  SwitchTrials trials_;
   Steering steering_;
   Ledger ledger_;
   Mover mover_;

@@ -71,16 +71,6 @@ void LinkWatch::gone(const std::string& node, std::int64_t now_ns) {
   for (const PortId port : parts_.fabric->node(*id).ports) health_.no_word(port, now_ns);
 }
 
-void LinkWatch::note_answers(const v1::ProbeResult& result) {
-  for (const v1::ProbeAnswer& answer : result.answers()) {
-    if (answer.responder().empty()) continue;
-    const auto address = IpAddress::from_bytes(
-        {reinterpret_cast<const std::uint8_t*>(answer.responder().data()), answer.responder().size()});
-    const auto port = address ? parts_.fabric->find_address(*address) : std::nullopt;
-    if (port) tracer_.heard(parts_.fabric->port(*port).node);
-  }
-}
-
 Result<void> LinkWatch::take_result(const std::string& node, const v1::ProbeResult& result, std::int64_t now_ns) {
   auto outcome = tracer_.take_result(node, result);
   if (!outcome) return std::move(outcome).error();

@@ -42,8 +42,8 @@ class LinkWatch {
   void take_links(const std::string& node, const v1::LinkUpdate& update);
   void gone(const std::string& node, std::int64_t now_ns);
   [[nodiscard]] static bool is_ours(const v1::ProbeResult& result) { return Tracer::is_ours(result); }
-  /// Any answers to probes: who answers once can be missed later.
-  void note_answers(const v1::ProbeResult& result);
+  /// The switch answered a probe: from now on it can be missed.
+  void heard(NodeId node) { tracer_.heard(node); }
   /// An Error: malformed.
   Result<void> take_result(const std::string& node, const v1::ProbeResult& result, std::int64_t now_ns);
   /// Looks at flows, follows up, draws conclusions and sets the fabric's link states. Call often; it paces itself.

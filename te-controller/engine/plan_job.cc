@@ -70,6 +70,17 @@ std::uint16_t port_for(const PairOptions& options, std::size_t index, const Flow
   return 0;
 }
 
+std::string PlanBuilder::not_by_port(const Fabric& fabric, std::span<const LinkId> way, const AddressPair& pair,
+                                     bool must) const {
+  const auto destination = fabric.find_address(pair.destination);
+  const NodeId node = destination ? parts_.trials->untrusted_on(way, *destination) : kNoId;
+  if (node == kNoId) return {};
+  const SwitchManner manner = parts_.trials->manner(node);
+  const bool open = manner == SwitchManner::kUnknown || manner == SwitchManner::kSilent;
+  if (open) return must ? "" : fabric.node(node).name + " has not shown yet that it chooses by the source port";
+  return fabric.node(node).name + " does not choose by the source port: " + parts_.trials->evidence(node);
+}
+
 std::string PlanBuilder::unsteerable(const Flow& flow) const {
   if (!flow.egress) return "its sender does not report it";
   const FleetNode* sender = parts_.fleet->sender(flow);
@@ -112,13 +123,17 @@ std::shared_ptr<const PlanJob> PlanBuilder::build(std::shared_ptr<const Fabric> 
     const bool closed = planned.current_path != traffic::kUnknownPath &&
                         !traffic::takes_flows(*job->fabric, job->input.paths.links(planned.current_path));
     planned.immovable = closed ? unsteerable(flow) : immovable(flow, now_ns);
+    if (planned.immovable.empty() && planned.current_path != traffic::kUnknownPath) {
+      planned.immovable = not_by_port(*job->fabric, job->input.paths.links(planned.current_path), id.pair(), closed);
+    }
     candidates.clear();
     if ((planned.elastic || closed) && planned.immovable.empty()) {
       for (std::size_t i = 0; i < pair.indices.size(); ++i) {
         const std::uint16_t to = port_for(pair.options, i, flow, port);
         // A port that may lead onto several parallel links is offered once.
         const bool offered = std::ranges::any_of(candidates, [to](const auto& other) { return other.port == to; });
-        if (to != 0 && !offered) candidates.push_back({.path = pair.indices[i], .port = to});
+        const bool by_port = not_by_port(*job->fabric, pair.options.paths[i].links, id.pair(), closed).empty();
+        if (to != 0 && !offered && by_port) candidates.push_back({.path = pair.indices[i], .port = to});
       }
     }
     job->input.add_flow(std::move(planned), candidates);

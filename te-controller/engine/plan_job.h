@@ -10,6 +10,7 @@
 #include "te-controller/engine/fleet.h"
 #include "te-controller/engine/mover.h"
 #include "te-controller/engine/options.h"
+#include "te-controller/engine/switch_trial.h"
 #include "te-controller/traffic/planner.h"
 #include "topology/ecmp_knowledge.h"
 #include "topology/routing.h"
@@ -53,12 +54,17 @@ class PlanBuilder {
     Routing* routing;
     EcmpKnowledge* knowledge;
     const Mover* mover;
+    const SwitchTrials* trials;
   };
   PlanBuilder(const Parts& parts, const PlanningOptions& options) : parts_(parts), options_(options) {}
 
   [[nodiscard]] std::shared_ptr<const PlanJob> build(std::shared_ptr<const Fabric> fabric, std::int64_t now_ns) const;
   /// Why the flow cannot be moved now; empty: it can.
   [[nodiscard]] std::string immovable(const Flow& flow, std::int64_t now_ns) const;
+  /// Why the port does not decide over this way of the flow, as far as is shown; empty: it does. `must`: the flow has
+  /// to leave it, and a switch that has not shown anything yet gets the benefit of the doubt.
+  [[nodiscard]] std::string not_by_port(const Fabric& fabric, std::span<const LinkId> way, const AddressPair& pair,
+                                        bool must) const;
   /// Why nobody can steer the flow; empty: its sender can.
   [[nodiscard]] std::string unsteerable(const Flow& flow) const;
 

@@ -262,6 +262,10 @@ bool Prober::learn(Request& request, std::uint16_t port, bool all, std::int64_t 
       return taught;
     }
     request.accepted = true;
+    const auto behind = routing_->fabric().find_address(*responder);
+    if (ttl > 1 && behind) {
+      answers_.push_back({.pair = request.pair, .port = port, .link = routing_->fabric().port(*behind).in});
+    }
     taught |= *lesson != Lesson::kNothing;
     if (*lesson != Lesson::kContradicted) continue;
     contradiction = true;

@@ -79,6 +79,14 @@ class Prober {
   void disconnected(const std::string& node);
 
   [[nodiscard]] const std::map<AddressPair, PairState>& pairs() const { return states_; }
+  /// An answer that fits the fabric: `port` of `pair` took `link`.
+  struct Answer {
+    AddressPair pair;
+    std::uint16_t port = 0;
+    LinkId link = kNoId;
+  };
+  /// All since the last call.
+  std::vector<Answer> take_answers() { return std::exchange(answers_, {}); }
   /// What a pair is probed with; null: it has no flow now.
   [[nodiscard]] const ProbeTarget* target(const AddressPair& pair) const;
   /// Shared by all that asks switches for answers.
@@ -160,6 +168,7 @@ class Prober {
   std::int64_t refresh_planned_ns_ = 0;
   std::optional<AddressPair> last_served_;  ///< pairs take turns
   Counters counters_;
+  std::vector<Answer> answers_;
 };
 
 }  // namespace te

@@ -97,7 +97,8 @@ v1::NodeList Views::nodes(std::int64_t now_ns) {
     view.set_kind(std::string(to_string(node.kind)));
     if (!node.is_host()) {
       const SwitchKnowledge known = engine_->knowledge().switch_knowledge(id);
-      view.set_ecmp(std::string(to_string(known.state)));
+      view.set_ecmp(std::string(to_string(engine_->trials().manner(id))));
+      view.set_ecmp_evidence(engine_->trials().evidence(id));
       view.set_epoch(static_cast<int>(known.epoch));
       view.set_known_hops(static_cast<int>(known.hops));
     }

@@ -75,6 +75,7 @@ void Views::add_warnings(v1::Status& status, std::int64_t now_ns) const {
     }
   }
   add_link_warnings(status);
+  add_switch_warnings(status);
   std::size_t incomplete = 0;
   std::size_t silent = 0;
   for (const auto& [pair, state] : engine_->prober().pairs()) {
@@ -99,6 +100,25 @@ void Views::add_link_warnings(v1::Status& status) const {
     const diagnosis::LinkStatus& health = engine_->link_watch().status(link);
     status.add_warnings(fabric.link_name(link) + " is " + std::string(to_string(health.condition)) + ": " +
                         health.evidence);
+  }
+}
+
+void Views::add_switch_warnings(v1::Status& status) const {
+  for (NodeId id = 0; id < engine_->fabric().nodes().size(); ++id) {
+    const std::string& name = engine_->fabric().node(id).name;
+    const std::string evidence = engine_->trials().evidence(id);
+    switch (engine_->trials().manner(id)) {
+      case SwitchManner::kUnknown:
+      case SwitchManner::kByPort:
+        break;
+      case SwitchManner::kSilent:
+        status.add_warnings(name + " cannot be traced: " + evidence);
+        break;
+      case SwitchManner::kIgnoresPort:
+      case SwitchManner::kVaries:
+        status.add_warnings(name + " does not choose by the source port, flows there are not moved: " + evidence);
+        break;
+    }
   }
 }
 

@@ -103,13 +103,16 @@ TEST(Observe, CoversAllPathsOfAllPairsWithinTwoSecondsAndTheBudget) {
   EXPECT_LE(simulation.busiest_switch_second(), 150U);  // 100 a second and a burst of 25, chance included
 }
 
-TEST(Observe, OnlyRefreshesPortsInUseOnceAllIsKnown) {
+TEST(Observe, OnlyRefreshesPortsInUseAndSpotChecksSwitchesOnceAllIsKnown) {
   Simulation simulation(seeded(5));
   simulation.connect_agents();
   simulation.run_for(10 * kSecond);
   const auto sent = simulation.engine().prober().counters().sent;
   simulation.run_for(60 * kSecond);
-  EXPECT_EQ(simulation.engine().prober().counters().sent, sent + 2 * simulation.flows());
+  constexpr std::size_t kLeaves = 2;
+  constexpr auto kRounds = static_cast<std::size_t>(60 * kSecond / SwitchTrials::kSpotCheckNs);
+  EXPECT_EQ(simulation.engine().prober().counters().sent,
+            sent + 2 * simulation.flows() + kLeaves * SwitchTrials::kSpotPorts * kRounds);
 }
 
 TEST(Observe, FindsOutThatSwitchesHashAnew) {
