@@ -22,6 +22,7 @@ namespace {
 constexpr int kSerialBits = 127;           // positive, 16 bytes
 constexpr std::int64_t kClockSkewS = 300;  // another machine's clock may be behind by this much
 constexpr int kListDays = 3650;
+constexpr std::size_t kPrintableBytes = 80;
 constexpr int kLeastSecurityBits = 112;  // RSA 2048, EC P-224
 
 Result<X509Ptr> read_certificate(std::string_view pem, const std::string& of) {
@@ -111,6 +112,15 @@ bool is_certificate_name(std::string_view name) {
   };
   return !name.empty() && name.size() <= 64 && name.front() != '.' && name.front() != '-' &&
          std::all_of(name.begin(), name.end(), plain);
+}
+
+std::string printable(std::string_view text) {
+  std::string shown(text.substr(0, kPrintableBytes));
+  for (char& letter : shown) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (byte < 0x20 || byte == 0x7F) letter = '?';
+  }
+  return shown;
 }
 
 Result<CertificateFacts> facts_of(const X509* certificate, const std::string& of) {

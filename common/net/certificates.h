@@ -18,6 +18,9 @@ namespace te {
 /// beginning with '.' or '-'.
 [[nodiscard]] bool is_certificate_name(std::string_view name);
 
+/// Text of strangers for logs and messages: control characters become '?', and it is cut at 80 bytes.
+[[nodiscard]] std::string printable(std::string_view text);
+
 struct CertificateFacts {
   std::string name;    ///< common name
   std::string serial;  ///< hexadecimal, as OpenSSL prints it

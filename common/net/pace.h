@@ -26,9 +26,8 @@ class Pace {
     return true;
   }
   /// Nothing was taken for so long that a new one would be the same.
-  [[nodiscard]] bool is_full(std::int64_t now_ns) {
-    refill(now_ns);
-    return left_ >= burst_;
+  [[nodiscard]] bool is_full(std::int64_t now_ns) const {
+    return left_ + static_cast<double>(now_ns - last_ns_) * 1e-9 * per_s_ >= burst_;
   }
 
  private:

@@ -14,7 +14,6 @@ namespace ssl = boost::asio::ssl;
 namespace {
 
 using ContextPtr = std::shared_ptr<ssl::context>;
-constexpr std::size_t kPrintableBytes = 80;
 
 ContextPtr new_context(ssl::context::method method) {
   auto context = std::make_shared<ssl::context>(method);
@@ -137,15 +136,6 @@ std::function<bool(bool, ssl::verify_context&)> note_problem(std::shared_ptr<Cer
 std::string CertificateProblem::text(const std::string& otherwise) const {
   if (reason.empty()) return otherwise;
   return "certificate of '" + printable(name) + "', serial " + serial + ": " + reason;
-}
-
-std::string printable(std::string_view text) {
-  std::string shown(text.substr(0, kPrintableBytes));
-  for (char& letter : shown) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (byte < 0x20 || byte == 0x7F) letter = '?';
-  }
-  return shown;
 }
 
 }  // namespace te

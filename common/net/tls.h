@@ -63,7 +63,4 @@ struct CertificateProblem {
 /// For a stream's set_verify_callback(): leaves the decision to OpenSSL, and notes why it was no.
 std::function<bool(bool, boost::asio::ssl::verify_context&)> note_problem(std::shared_ptr<CertificateProblem> problem);
 
-/// Text of strangers for logs and messages: control characters become '?', and it is cut at 80 bytes.
-[[nodiscard]] std::string printable(std::string_view text);
-
 }  // namespace te
