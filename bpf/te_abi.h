@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* What the tc programs and the agent share. Any change of these structs, of the maps, or of what the programs do takes
- * a new kTeAbiVersion: an agent adopts pinned programs only of its own version. */
+ * a new kTeAbiVersion: an agent adopts pinned programs only of its own version. From those of another it takes the
+ * steering over, by the names of these fields, which therefore stay: ifindex, destination_qpn, source and destination
+ * of a key, steer_port of a flow; and of the maps, te_flows_v4 and te_flows_v6. */
 #ifndef TE_ABI_H
 #define TE_ABI_H
 

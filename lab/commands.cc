@@ -16,6 +16,8 @@ constexpr int kBurstPackets = 2;
 constexpr int kMinBurstBytes = 3000;
 /// What a switch's CPU answers (real switches: 100 to a few hundred ICMP errors a second).
 constexpr int kIcmpPerSecond = 200;
+/// Routing tables of a host's NICs, and the preferences of their rules.
+constexpr std::size_t kFirstNicTable = 100;
 
 using Out = std::back_insert_iterator<std::string>;
 
@@ -27,6 +29,12 @@ void append_port(std::string& text, const Fabric& fabric, const Link& link, cons
   fmt::format_to(out, "link set {} up\n", port.name);
   // Known neighbours: a burst at the start of traffic would overrun the queue of packets that wait for resolution.
   fmt::format_to(out, "neigh add {} lladdr {} dev {} nud permanent\n", peer.address.to_string(), peer.mac, port.name);
+}
+
+std::string shaping(const Fabric& fabric, const std::string& port, double rate_bps) {
+  const int burst_bytes = std::max(kBurstPackets * (fabric.spec.mtu + 14), kMinBurstBytes);
+  return fmt::format("qdisc replace dev {} root tbf rate {:.0f}bit burst {}b limit {}b\n", port, rate_bps, burst_bytes,
+                     kQueueLimitBytes);
 }
 
 void append_routes(std::string& text, const Fabric& fabric, std::size_t node) {
@@ -47,7 +55,7 @@ void append_routes(std::string& text, const Fabric& fabric, std::size_t node) {
 }  // namespace
 
 std::string namespace_batch(const Fabric& fabric) {
-  std::string text = "netns add " + fabric.management_netns + "\n";
+  std::string text = "netns add " + fabric.management_netns + "\nnetns add " + fabric.cables_netns + "\n";
   for (const Node& node : fabric.nodes) text += "netns add " + node.netns + "\n";
   return text;
 }
@@ -55,16 +63,23 @@ std::string namespace_batch(const Fabric& fabric) {
 std::string link_batch(const Fabric& fabric) {
   std::string text;
   const Out out(text);
-  // No two ends have one index: the kernel takes a veth whose peer has its own index (in another namespace) for one
-  // without a lower device, and acts on its carrier up to a second late; until then it drops what is sent.
+  // No two interfaces of a cable have one index: the kernel takes a veth whose peer has its own index (in another
+  // namespace) for one without a lower device, and acts on its carrier up to a second late; until then it drops what
+  // is sent.
   int index = 1;
-  for (const Link& link : fabric.links) {
-    const auto end = [&](const Port& port) {
-      return fmt::format("name {} index {} address {} mtu {} numtxqueues 1 numrxqueues 1 netns {}", port.name, ++index,
-                         port.mac, fabric.spec.mtu, fabric.nodes[port.node].netns);
+  for (std::size_t number = 0; number < fabric.links.size(); ++number) {
+    const Link& link = fabric.links[number];
+    const auto pair_end = [&](const std::string& name, const std::string& mac) {
+      return fmt::format("name {} index {} address {} mtu {} numtxqueues 1 numrxqueues 1", name, ++index, mac,
+                         fabric.spec.mtu);
     };
-    const std::string first = end(link.a);
-    fmt::format_to(out, "link add {} type veth peer {}\n", first, end(link.b));
+    const std::string cable = cable_name(number);
+    const std::string middle = pair_end(cable, link.b.mac);
+    fmt::format_to(out, "link add {} type veth peer {} netns {}\n", middle, pair_end(link.a.name, link.a.mac),
+                   fabric.nodes[link.a.node].netns);
+    fmt::format_to(out, "link add link {} name {} index {} netns {} type macvlan mode passthru nopromisc\n", cable,
+                   link.b.name, ++index, fabric.nodes[link.b.node].netns);
+    fmt::format_to(out, "link set {} up\n", cable);
   }
   for (const Node& node : fabric.nodes) {
     const int first = ++index;
@@ -86,6 +101,18 @@ std::string node_ip_batch(const Fabric& fabric, std::size_t node) {
   return text;
 }
 
+std::string source_routing_batch(const Fabric& fabric, std::size_t node) {
+  std::string text;
+  if (fabric.nodes[node].kind != NodeKind::kHost || fabric.spec.nics == 1) return text;
+  for (std::size_t nic = 0; nic < static_cast<std::size_t>(fabric.spec.nics); ++nic) {
+    const Link& link = fabric.links[host_link(fabric, node, nic)];
+    const std::size_t table = kFirstNicTable + nic;
+    fmt::format_to(Out(text), "route add default via {} dev {} table {}\nrule add pref {} from {} lookup {}\n",
+                   link.b.address.to_string(), link.a.name, table, table, link.a.address.to_string(), table);
+  }
+  return text;
+}
+
 std::vector<std::string> fabric_ports(const Fabric& fabric, std::size_t node) {
   std::vector<std::string> ports;
   for (const Link& link : fabric.links) {
@@ -99,12 +126,14 @@ std::string node_tc_batch(const Fabric& fabric, std::size_t node) {
   std::string text;
   // A host's own sending is paced by its endpoint, as by a NIC.
   if (fabric.nodes[node].kind == NodeKind::kHost) return text;
-  const int burst_bytes = std::max(kBurstPackets * (fabric.spec.mtu + 14), kMinBurstBytes);
-  for (const std::string& port : fabric_ports(fabric, node)) {
-    fmt::format_to(Out(text), "qdisc add dev {} root tbf rate {:.0f}bit burst {}b limit {}b\n", port,
-                   fabric.spec.rate_bps, burst_bytes, kQueueLimitBytes);
-  }
+  for (const std::string& port : fabric_ports(fabric, node)) text += shaping(fabric, port, fabric.spec.rate_bps);
   return text;
+}
+
+std::string port_rate_batch(const Fabric& fabric, const Port& port, double rate_bps) {
+  const bool is_host = fabric.nodes[port.node].kind == NodeKind::kHost;
+  if (is_host && rate_bps >= fabric.spec.rate_bps) return "qdisc replace dev " + port.name + " root noqueue\n";
+  return shaping(fabric, port.name, rate_bps);
 }
 
 std::vector<Sysctl> node_sysctls(const Fabric& fabric, std::size_t node) {

@@ -15,12 +15,20 @@ struct Sysctl {
   bool required = true;  ///< false: older kernels lack it
 };
 
-/// Input of `ip -batch` that makes every namespace, and every link in its two namespaces.
+/// Input of `ip -batch` that makes every namespace.
 [[nodiscard]] std::string namespace_batch(const Fabric& fabric);
+/// Input of `ip -batch` inside the cables' namespace that makes every link. A cable is three interfaces: end a is a
+/// veth whose peer stays in the cables' namespace, end b a macvlan on that peer. With the peer down, both ends have no
+/// carrier and are up administratively, as after a cable is pulled; no veth can be told to lose its carrier.
 [[nodiscard]] std::string link_batch(const Fabric& fabric);
 /// Inputs of `ip -batch` and `tc -batch` inside one node's namespace.
 [[nodiscard]] std::string node_ip_batch(const Fabric& fabric, std::size_t node);
+/// Input of `ip -batch` with the fabric's family: what a host with several NICs sends from the address of one leaves by
+/// that one. Empty for other nodes.
+[[nodiscard]] std::string source_routing_batch(const Fabric& fabric, std::size_t node);
 [[nodiscard]] std::string node_tc_batch(const Fabric& fabric, std::size_t node);
+/// Input of `tc -batch` that gives a port another rate; the links' own rate is as `up` left it.
+[[nodiscard]] std::string port_rate_batch(const Fabric& fabric, const Port& port, double rate_bps);
 [[nodiscard]] std::vector<Sysctl> node_sysctls(const Fabric& fabric, std::size_t node);
 [[nodiscard]] std::string management_ip_batch(const Fabric& fabric);
 /// Interfaces of a switch that fabric traffic leaves by.

@@ -74,11 +74,15 @@ void add_links(Fabric& fabric) {
     link.prefix_length = prefix_length;
     fabric.links.push_back(std::move(link));
   };
+  const auto nics = static_cast<std::size_t>(fabric.spec.nics);
+  const std::size_t groups = leaves / nics;
   for (std::size_t host = 0; host < hosts; ++host) {
-    const std::size_t leaf = host % leaves;
-    const std::size_t slot = host / leaves + 1;
-    add(host, "eth0", host_link_address(v6, leaf + 1, slot, 2), hosts + leaf, host_link_address(v6, leaf + 1, slot, 1),
-        v6 ? 64 : 24);
+    const std::size_t slot = host / groups + 1;
+    for (std::size_t nic = 0; nic < nics; ++nic) {
+      const std::size_t leaf = host % groups * nics + nic;
+      add(host, fmt::format("eth{}", nic), host_link_address(v6, leaf + 1, slot, 2), hosts + leaf,
+          host_link_address(v6, leaf + 1, slot, 1), v6 ? 64 : 24);
+    }
   }
   for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
     for (std::size_t spine = 0; spine < static_cast<std::size_t>(fabric.spec.spines); ++spine) {
@@ -97,6 +101,7 @@ Fabric lay_out(const Spec& spec) {
   Fabric fabric;
   fabric.spec = spec;
   fabric.management_netns = netns_prefix(spec.id) + "mgmt";
+  fabric.cables_netns = netns_prefix(spec.id) + "cables";
   add_nodes(fabric);
   add_links(fabric);
   return fabric;
@@ -108,7 +113,7 @@ std::vector<Route> routes_of(const Fabric& fabric, std::size_t node) {
   const auto leaves = static_cast<std::size_t>(fabric.spec.leaves);
   std::vector<Route> routes;
   if (node < hosts) {
-    const Link& link = fabric.links[node];
+    const Link& link = fabric.links[host_link(fabric, node)];
     return {{v6 ? "::/0" : "0.0.0.0/0", {{link.b.address.to_string(), link.a.name}}}};
   }
   for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
@@ -138,12 +143,20 @@ const char* kind_name(NodeKind kind) {
   return "";
 }
 
+std::string cable_name(std::size_t link) { return fmt::format("c{}", link + 1); }
+
 std::size_t find_node(const Fabric& fabric, const std::string& name) {
   std::size_t index = 0;
   while (index < fabric.nodes.size() && fabric.nodes[index].name != name) ++index;
   return index;
 }
 
-const IpAddress& host_address(const Fabric& fabric, std::size_t index) { return fabric.links[index].a.address; }
+std::size_t host_link(const Fabric& fabric, std::size_t host, std::size_t nic) {
+  return host * static_cast<std::size_t>(fabric.spec.nics) + nic;
+}
+
+const IpAddress& host_address(const Fabric& fabric, std::size_t host, std::size_t nic) {
+  return fabric.links[host_link(fabric, host, nic)].a.address;
+}
 
 }  // namespace te::lab

@@ -45,8 +45,9 @@ struct Route {
 struct Fabric {
   Spec spec;
   std::vector<Node> nodes;       ///< hosts, leaves, spines
-  std::vector<Link> links;       ///< of hosts first, then leaf by leaf
+  std::vector<Link> links;       ///< host by host, NIC by NIC, then leaf by leaf
   std::string management_netns;  ///< te-ID-mgmt: the bridge, and the controller's address
+  std::string cables_netns;      ///< te-ID-cables: what lies between the two ends of every link
   [[nodiscard]] bool is_v6() const { return spec.family == IpAddress::Family::kV6; }
 };
 
@@ -57,10 +58,14 @@ inline constexpr int kManagementPrefixLength = 16;
 [[nodiscard]] Fabric lay_out(const Spec& spec);
 [[nodiscard]] std::vector<Route> routes_of(const Fabric& fabric, std::size_t node);
 [[nodiscard]] const char* kind_name(NodeKind kind);
+/// Interface in the cables' namespace that stands for link `link`.
+[[nodiscard]] std::string cable_name(std::size_t link);
 /// Index of the node called `name`, or nodes.size().
 [[nodiscard]] std::size_t find_node(const Fabric& fabric, const std::string& name);
-/// Fabric address of host `index` (0-based).
-[[nodiscard]] const IpAddress& host_address(const Fabric& fabric, std::size_t index);
+/// Index of the link of NIC `nic` of host `host` (both 0-based).
+[[nodiscard]] std::size_t host_link(const Fabric& fabric, std::size_t host, std::size_t nic = 0);
+/// Its fabric address.
+[[nodiscard]] const IpAddress& host_address(const Fabric& fabric, std::size_t host, std::size_t nic = 0);
 /// "te-ID-": what the names of all namespaces of a lab begin with.
 [[nodiscard]] std::string netns_prefix(const std::string& id);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/lifecycle.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #include <iterator>
 #include <sstream>
 
-#include "common/base/units.h"
 #include "common/netlink/link_socket.h"
 #include "common/os/clock.h"
 #include "common/os/file.h"
@@ -70,6 +68,11 @@ Result<void> set_up_node(const Fabric& fabric, std::size_t index, const Marker& 
         return run_program({"ip", "-batch", "-"}, node_ip_batch(fabric, index));
       },
       [&]() -> Result<void> {
+        const std::string source_routing = source_routing_batch(fabric, index);
+        if (source_routing.empty()) return {};
+        return run_program({"ip", fabric.is_v6() ? "-6" : "-4", "-batch", "-"}, source_routing);
+      },
+      [&]() -> Result<void> {
         const std::string shaping = node_tc_batch(fabric, index);
         if (shaping.empty()) return {};
         return run_program({"tc", "-batch", "-"}, shaping);
@@ -79,6 +82,16 @@ Result<void> set_up_node(const Fabric& fabric, std::size_t index, const Marker& 
         return marker.attach(fabric_ports(fabric, index));
       },
   });
+}
+
+Result<void> lay_cables(const Fabric& fabric) {
+  return run_in_children({[&]() -> Result<void> {
+    auto entered = enter_netns(fabric.cables_netns);
+    if (!entered) return entered;
+    // The interfaces here are wire: they must not say anything of their own. (Without IPv6 in the kernel they do not.)
+    (void)write_sysctl("net/ipv6/conf/default/disable_ipv6", "1");
+    return run_program({"ip", "-batch", "-"}, link_batch(fabric));
+  }});
 }
 
 Result<void> set_up_nodes(const Fabric& fabric) {
@@ -149,9 +162,7 @@ Result<void> build(const Fabric& fabric) {
       [&] {
         return run_program({"ip", "-batch", "-"}, namespace_batch(fabric));
       },
-      [&] {
-        return run_program({"ip", "-batch", "-"}, link_batch(fabric));
-      },
+      [&] { return lay_cables(fabric); },
       [&] { return set_up_nodes(fabric); },
       [&] { return wait_for_all_ports(fabric); },
   });
@@ -237,26 +248,6 @@ Result<void> execute_in(const std::string& id, const std::string& node, const st
   argv.push_back(nullptr);
   ::execvp(argv[0], argv.data());
   return errno_error("run " + command[0]);
-}
-
-Result<std::string> describe(const std::string& id, bool as_json) {
-  auto fabric = read_lab(id);
-  if (!fabric) return std::move(fabric).error();
-  const auto present = netns_with_prefix(netns_prefix(id)).size();
-  const auto expected = fabric->nodes.size() + 1;
-  const auto processes = processes_in(netns_with_prefix(netns_prefix(id)));
-  const Spec& spec = fabric->spec;
-  if (as_json) {
-    return fmt::format(
-        R"({{"id": "{}", "directory": "{}", "hosts": {}, "leaves": {}, "spines": {}, "rate_bps": {:.0f}, "mtu": {}, "seed": {}, "family": {}, "namespaces": {}, "namespaces_expected": {}, "processes": {}}})",
-        id, state_directory(id), spec.hosts, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
-        fabric->is_v6() ? 6 : 4, present, expected, processes.size());
-  }
-  return fmt::format(
-      "{}: {} hosts, {} leaves, {} spines, {} links of {}, MTU {}, IPv{}, seed {}; {} of {} namespaces, "
-      "{} processes; files in {}",
-      id, spec.hosts, spec.leaves, spec.spines, fabric->links.size(), format_rate_bps(spec.rate_bps), spec.mtu,
-      fabric->is_v6() ? 6 : 4, spec.seed, present, expected, processes.size(), state_directory(id));
 }
 
 }  // namespace te::lab

@@ -15,7 +15,5 @@ Result<std::string> bring_up(const Spec& spec);
 Result<void> take_down(const std::string& id);
 /// Becomes `command` in the namespace of `node` ("mgmt": the management namespace). Returns only on failure.
 Result<void> execute_in(const std::string& id, const std::string& node, const std::vector<std::string>& command);
-/// What there is of a lab, for people or as JSON.
-Result<std::string> describe(const std::string& id, bool as_json);
 
 }  // namespace te::lab

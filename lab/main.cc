@@ -7,8 +7,10 @@
 #include "common/base/units.h"
 #include "common/os/file.h"
 #include "lab/endpoint/endpoint.h"
+#include "lab/fault_commands.h"
 #include "lab/lifecycle.h"
 #include "lab/state.h"
+#include "lab/status.h"
 #include "lab/traffic.h"
 
 namespace te::lab {
@@ -139,6 +141,14 @@ void add_traffic(CLI::App& app, TrafficFlags& flags) {
   app.add_option("--ack-every", options.ack_every, "Packets that one acknowledgement covers at most")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--timeout-ms", options.timeout_ms, "Wait before what is not acknowledged is sent again")
+      ->check(CLI::Range(10, 60000))
+      ->capture_default_str();
+  app.add_option(
+         "--retries", options.retries,
+         "Timeouts in a row that a QP survives (InfiniBand: 7 at most; NICs with adaptive retransmission: more)")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
   app.add_option("--flow-labels", flags.labels_path, "YAML file that gives flows a flow label (and so a source port)")
       ->check(CLI::ExistingFile);
   // For tests: MS:FLOW:LABEL changes a flow's label while it runs.
@@ -149,6 +159,8 @@ void add_up(CLI::App& app, UpFlags& flags) {
   app.add_option("--file", flags.file, "YAML spec; its values win over flags")->check(CLI::ExistingFile);
   app.add_option("--id", flags.spec.id, "Name of the lab, [a-z0-9], at most 16 (default: lab1, lab2, ...)");
   app.add_option("--hosts", flags.spec.hosts, "Hosts, attached to the leaves round robin")->capture_default_str();
+  app.add_option("--nics", flags.spec.nics, "NICs of each host, each at a leaf of its own; leaves is a multiple")
+      ->capture_default_str();
   app.add_option("--leaves", flags.spec.leaves, "Leaf switches")->capture_default_str();
   app.add_option("--spines", flags.spec.spines, "Spine switches; each leaf has a link to each")->capture_default_str();
   app.add_option("--rate", flags.rate, "Rate of every link, each direction")->capture_default_str();
@@ -192,6 +204,8 @@ int run(int argc, char** argv) {
   exec_command->add_option("node", node, "h1, leaf1, spine1, ... or mgmt")->required();
   exec_command->add_option("command", command_line, "Program and arguments")->required();
   exec_command->callback([&] { action = [&] { return execute(id, node, command_line); }; });
+
+  add_fault_commands(app, action);
 
   TrafficFlags traffic_flags;
   auto* traffic_command = app.add_subcommand("traffic", "Run RoCEv2 traffic between the hosts, one endpoint each");

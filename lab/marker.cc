@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/marker.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <net/if.h>
-
-#include <cerrno>
 
 #include "common/os/file.h"
+#include "lab/tc_filter.h"
 #include "mark.skel.h"
 
 namespace te::lab {
@@ -42,19 +39,8 @@ Result<Marker> Marker::load(std::uint32_t mark_bytes) {
 
 Result<void> Marker::attach(const std::vector<std::string>& interfaces) const {
   for (const std::string& interface : interfaces) {
-    const unsigned index = ::if_nametoindex(interface.c_str());
-    if (index == 0) return errno_error("find interface " + interface);
-    bpf_tc_hook hook{};
-    hook.sz = sizeof hook;
-    hook.ifindex = static_cast<int>(index);
-    hook.attach_point = BPF_TC_EGRESS;
-    const int made = bpf_tc_hook_create(&hook);
-    if (made != 0 && made != -EEXIST) return errno_error("add clsact to " + interface, -made);
-    bpf_tc_opts options{};
-    options.sz = sizeof options;
-    options.prog_fd = bpf_program__fd(program_->skeleton->progs.mark_congestion);
-    const int attached = bpf_tc_attach(&hook, &options);
-    if (attached != 0) return errno_error("attach congestion marking to " + interface, -attached);
+    auto attached = attach_tc(bpf_program__fd(program_->skeleton->progs.mark_congestion), interface, TcSide::kEgress);
+    if (!attached) return with_context(std::move(attached).error(), "congestion marking");
   }
   return {};
 }

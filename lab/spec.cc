@@ -50,11 +50,17 @@ Result<Spec> checked(Spec spec) {
   if (!spec.id.empty() && !is_lab_id(spec.id)) {
     return Error{"lab id '" + spec.id + "' must be 1 to 16 lower-case letters and digits"};
   }
-  const auto hosts_per_leaf = (spec.hosts + std::max(spec.leaves, 1) - 1) / std::max(spec.leaves, 1);
-  for (const auto& check : {in_range("hosts", spec.hosts, 1, 4000), in_range("leaves", spec.leaves, 1, 99),
-                            in_range("spines", spec.spines, 1, 250), in_range("mtu", spec.mtu, 1280, 9000),
-                            in_range("hosts on one leaf", hosts_per_leaf, 1, 250)}) {
+  const int groups = std::max(spec.leaves / std::max(spec.nics, 1), 1);
+  const int hosts_per_leaf = (spec.hosts + groups - 1) / groups;
+  for (const auto& check :
+       {in_range("hosts", spec.hosts, 1, 4000), in_range("nics", spec.nics, 1, 16),
+        in_range("leaves", spec.leaves, 1, 99), in_range("spines", spec.spines, 1, 250),
+        in_range("mtu", spec.mtu, 1280, 9000), in_range("hosts on one leaf", hosts_per_leaf, 1, 250)}) {
     if (!check) return check.error();
+  }
+  if (spec.leaves % spec.nics != 0) {
+    return Error{fmt::format("leaves is {}; with {} NICs a host it must be a multiple of {}", spec.leaves, spec.nics,
+                             spec.nics)};
   }
   const bool rate_in_range = spec.rate_bps >= 1e6 && spec.rate_bps <= 1e11;
   if (!rate_in_range) return Error{"rate must be 1mbit to 100gbit"};
@@ -66,7 +72,8 @@ Result<Spec> checked(Spec spec) {
 }
 
 Result<Spec> read_spec(const YamlReader& root, Spec defaults) {
-  const auto keys = root.only_keys({"id", "hosts", "leaves", "spines", "rate", "mtu", "seed", "family", "mark_bytes"});
+  const auto keys =
+      root.only_keys({"id", "hosts", "nics", "leaves", "spines", "rate", "mtu", "seed", "family", "mark_bytes"});
   if (!keys) return keys.error();
   Spec spec = std::move(defaults);
   Error failed;
@@ -79,6 +86,7 @@ Result<Spec> read_spec(const YamlReader& root, Spec defaults) {
     }
   };
   integer("hosts", spec.hosts, 4000);
+  integer("nics", spec.nics, 16);
   integer("leaves", spec.leaves, 99);
   integer("spines", spec.spines, 250);
   integer("mtu", spec.mtu, 9000);

@@ -13,10 +13,11 @@ namespace te::lab {
 
 /// What `te-lab up` builds: a leaf-spine fabric with every leaf linked to every spine once.
 struct Spec {
-  std::string id;          ///< part of every namespace's name; [a-z0-9], at most 16
-  int hosts = 8;           ///< attached to leaves round robin; 1..4000
-  int leaves = 2;          ///< 1..99
-  int spines = 4;          ///< 1..250
+  std::string id;  ///< part of every namespace's name; [a-z0-9], at most 16
+  int hosts = 8;   ///< 1..4000, attached round robin: to leaves, or with several NICs to groups of so many leaves
+  int nics = 1;    ///< of each host, 1..16; NIC k at leaf k of its group (a rail)
+  int leaves = 2;  ///< 1..99, a multiple of `nics`
+  int spines = 4;  ///< 1..250
   double rate_bps = 50e6;  ///< of every fabric link, each direction, Ethernet header counted
   int mtu = 4500;          ///< bytes, of every fabric interface; 1280..9000
   std::uint32_t seed = 1;  ///< decides the switches' ECMP hash seeds and the endpoints' numbers; not 0
@@ -26,7 +27,7 @@ struct Spec {
 
 /// Checks ranges and fills in what is derived. An Error names the value and what is allowed.
 Result<Spec> checked(Spec spec);
-/// Reads a spec (keys: id, hosts, leaves, spines, rate, mtu, seed, family, mark_bytes) over `defaults`.
+/// Reads a spec (keys: id, hosts, nics, leaves, spines, rate, mtu, seed, family, mark_bytes) over `defaults`.
 Result<Spec> read_spec(const YamlReader& root, Spec defaults);
 [[nodiscard]] bool is_lab_id(std::string_view id);
 /// Largest RoCE path MTU (256..4096) that an interface of `mtu` bytes carries, as Linux's rdma_rxe chooses it.

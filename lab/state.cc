@@ -31,7 +31,7 @@ std::string join(const std::vector<std::string>& words) {
 std::string pid_file(const std::string& id, const std::string& name) { return state_directory(id) + "/pids/" + name; }
 
 Result<void> make_directories(const std::string& directory) {
-  for (const char* sub : {"", "/qp", "/stats", "/pids", "/bpffs"}) {
+  for (const char* sub : {"", "/qp", "/stats", "/pids", "/bpffs", "/degraded", "/modes"}) {
     if (::mkdir((directory + sub).c_str(), 0755) != 0 && errno != EEXIST) return errno_error("make " + directory + sub);
   }
   return {};
@@ -54,8 +54,8 @@ Result<bool> try_claim(const std::string& id) {
 
 std::string spec_json(const Spec& spec) {
   return fmt::format(
-      R"("id": "{}", "hosts": {}, "leaves": {}, "spines": {}, "rate": "{:.0f}bit", "mtu": {}, "seed": {}, "family": {}, "mark_bytes": {})",
-      spec.id, spec.hosts, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
+      R"("id": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate": "{:.0f}bit", "mtu": {}, "seed": {}, "family": {}, "mark_bytes": {})",
+      spec.id, spec.hosts, spec.nics, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
       spec.family == IpAddress::Family::kV6 ? 6 : 4, spec.mark_bytes);
 }
 

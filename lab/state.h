@@ -12,7 +12,7 @@ namespace te::lab {
 
 inline constexpr const char* kRunDirectory = "/run/te-lab";
 
-/// Where a lab keeps its files: topology.yaml, lab.json, qp/, stats/, pids/, bpffs/.
+/// Where a lab keeps its files: topology.yaml, lab.json, qp/, stats/, pids/, bpffs/, degraded/, modes/.
 [[nodiscard]] std::string state_directory(const std::string& id);
 /// Ids of all labs that have a state directory, sorted.
 [[nodiscard]] std::vector<std::string> lab_ids();

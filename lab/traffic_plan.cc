@@ -107,11 +107,12 @@ Result<std::vector<FlowPlan>> plan_flows(const Fabric& fabric, const TrafficOpti
   };
   std::vector<FlowPlan> flows;
   for (const auto& [source, destination] : *connections) {
-    for (int qp = 0; qp < options.qps; ++qp) {
+    for (int number = 0; number < fabric.spec.nics * options.qps; ++number) {
       FlowPlan flow;
       flow.source = source;
       flow.destination = destination;
-      flow.qp = qp;
+      flow.nic = static_cast<std::size_t>(number / options.qps);
+      flow.qp = number % options.qps;
       flow.source_qpn = qpn_for(source);
       flow.destination_qpn = qpn_for(destination);
       flow.source_psn = static_cast<std::uint32_t>(mix.next()) & roce::kPsnMask;
@@ -132,6 +133,8 @@ Result<void> set_flow_labels(const Fabric& fabric, const YamlReader& root, std::
     if (!destination) return destination.error();
     const auto qp = entry.integer_or("qp", 0, 0, 1 << 20);
     if (!qp) return qp.error();
+    const auto nic = entry.integer_or("nic", 0, 0, fabric.spec.nics - 1);
+    if (!nic) return nic.error();
     const auto label = entry.integer_or("flow_label", 0, 0, roce::kFlowLabelMask);
     if (!label) return label.error();
     const auto answer_label = entry.integer_or("answer_flow_label", 0, 0, roce::kFlowLabelMask);
@@ -139,6 +142,7 @@ Result<void> set_flow_labels(const Fabric& fabric, const YamlReader& root, std::
     bool found = false;
     for (FlowPlan& flow : flows) {
       if (flow.source != *source || flow.destination != *destination || flow.qp != *qp) continue;
+      if (flow.nic != static_cast<std::size_t>(*nic)) continue;
       flow.flow_label = static_cast<std::uint32_t>(*label);
       flow.answer_flow_label = static_cast<std::uint32_t>(*answer_label);
       found = true;
@@ -154,25 +158,28 @@ std::vector<EndpointPlan> plan_endpoints(const Fabric& fabric, const TrafficOpti
   for (std::size_t host = 0; host < static_cast<std::size_t>(fabric.spec.hosts); ++host) {
     EndpointPlan plan;
     plan.host = fabric.nodes[host].name;
-    plan.interface = fabric.links[host].a.name;
-    plan.address = host_address(fabric, host);
+    for (std::size_t nic = 0; nic < static_cast<std::size_t>(fabric.spec.nics); ++nic) {
+      plan.nics.push_back({fabric.links[host_link(fabric, host, nic)].a.name, host_address(fabric, host, nic)});
+    }
     plan.rate_bps = fabric.spec.rate_bps;
     plan.path_mtu = static_cast<std::uint32_t>(path_mtu_of(fabric.spec.mtu));
     plan.verb = options.verb;
     plan.message_bytes = options.message_bytes;
     plan.window_packets = options.window_packets;
     plan.ack_every = options.ack_every;
+    plan.timeout_ms = options.timeout_ms;
+    plan.retries = options.retries;
     plan.qp_table_path = state_directory + "/qp/" + plan.host + ".json";
     plan.stats_path = state_directory + "/stats/" + plan.host + ".jsonl";
     for (const FlowPlan& flow : flows) {
-      const IpAddress& source = host_address(fabric, flow.source);
-      const IpAddress& destination = host_address(fabric, flow.destination);
+      const IpAddress& source = host_address(fabric, flow.source, flow.nic);
+      const IpAddress& destination = host_address(fabric, flow.destination, flow.nic);
       if (flow.source == host) {
-        plan.qps.push_back({flow.source_qpn, flow.destination_qpn, fabric.nodes[flow.destination].name, destination,
-                            flow.source_psn, flow.destination_psn, flow.flow_label, true});
+        plan.qps.push_back({flow.nic, flow.source_qpn, flow.destination_qpn, fabric.nodes[flow.destination].name,
+                            destination, flow.source_psn, flow.destination_psn, flow.flow_label, true});
       }
       if (flow.destination == host) {
-        plan.qps.push_back({flow.destination_qpn, flow.source_qpn, fabric.nodes[flow.source].name, source,
+        plan.qps.push_back({flow.nic, flow.destination_qpn, flow.source_qpn, fabric.nodes[flow.source].name, source,
                             flow.destination_psn, flow.source_psn, flow.answer_flow_label, false});
       }
     }
@@ -186,9 +193,9 @@ std::string flows_json(const Fabric& fabric, const std::vector<FlowPlan>& flows)
   const char* comma = "\n";
   for (const FlowPlan& flow : flows) {
     text += fmt::format(
-        R"({}{{"source": "{}", "destination": "{}", "qp": {}, "source_qpn": {}, "destination_qpn": {}, "source_port": {}, )"
+        R"({}{{"source": "{}", "destination": "{}", "nic": {}, "qp": {}, "source_qpn": {}, "destination_qpn": {}, "source_port": {}, )"
         R"("answer_source_port": {}}})",
-        comma, fabric.nodes[flow.source].name, fabric.nodes[flow.destination].name, flow.qp, flow.source_qpn,
+        comma, fabric.nodes[flow.source].name, fabric.nodes[flow.destination].name, flow.nic, flow.qp, flow.source_qpn,
         flow.destination_qpn, roce::source_port_of_qp(flow.flow_label, flow.source_qpn, flow.destination_qpn),
         roce::source_port_of_qp(flow.answer_flow_label, flow.destination_qpn, flow.source_qpn));
     comma = ",\n";

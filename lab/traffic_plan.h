@@ -15,19 +15,22 @@ namespace te::lab {
 
 struct TrafficOptions {
   std::string pattern = "ring";  ///< see pattern_names()
-  int qps = 2;                   ///< QP pairs of each connection; 1..64
+  int qps = 2;                   ///< QP pairs of each connection on each NIC; 1..64
   double seconds = 0;            ///< 0: until a signal
   Verb verb = Verb::kWrite;
   std::uint32_t message_bytes = 65536;
   std::uint32_t window_packets = 16;  ///< of each QP
   std::uint32_t ack_every = 4;        ///< packets
+  std::uint32_t timeout_ms = 250;     ///< before what is not acknowledged is sent again
+  std::uint32_t retries = 7;          ///< timeouts in a row; one more and the QP is in error
 };
 
 /// One flow of messages: QP `source_qpn` of host `source` sends to QP `destination_qpn` of host `destination`.
 struct FlowPlan {
   std::size_t source = 0;  ///< index of the host
   std::size_t destination = 0;
-  int qp = 0;  ///< number within the connection
+  std::size_t nic = 0;  ///< of both hosts
+  int qp = 0;           ///< number within the connection's NIC
   std::uint32_t source_qpn = 0;
   std::uint32_t destination_qpn = 0;
   std::uint32_t source_psn = 0;
@@ -42,7 +45,7 @@ Result<std::vector<std::pair<std::size_t, std::size_t>>> connections_of(const st
                                                                         std::uint32_t seed);
 /// Every flow, with QPNs and PSNs from the lab's seed.
 Result<std::vector<FlowPlan>> plan_flows(const Fabric& fabric, const TrafficOptions& options);
-/// Sets flow labels from a YAML list of {source, destination, qp, flow_label, answer_flow_label}.
+/// Sets flow labels from a YAML list of {source, destination, nic, qp, flow_label, answer_flow_label}.
 Result<void> set_flow_labels(const Fabric& fabric, const YamlReader& root, std::vector<FlowPlan>& flows);
 /// What each host's endpoint does.
 [[nodiscard]] std::vector<EndpointPlan> plan_endpoints(const Fabric& fabric, const TrafficOptions& options,

@@ -185,6 +185,8 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=[*STEPS, *LONG_STEPS], metavar="STEP",
                         help="only these steps: " + ", ".join([*STEPS, *LONG_STEPS]))
     options = parser.parse_args()
+    if options.full:
+        os.environ.setdefault("TE_KILLS", "100")
     os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     LOGS.mkdir(parents=True, exist_ok=True)
 

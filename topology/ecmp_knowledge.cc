@@ -120,12 +120,21 @@ ComposedPath EcmpKnowledge::compose(const PairState* state, const Ends& ends, st
   using Status = ComposedPath::Status;
   const Fabric& fabric = routing_->fabric();
   ComposedPath path;
-  if (fabric.link(ends.first).state == LinkState::kDown) return path;
   path.links.push_back(ends.first);
+  if (fabric.link(ends.first).state == LinkState::kDown) {
+    path.status = Status::kBroken;
+    return path;
+  }
   for (NodeId at = fabric.link(ends.first).to; at != ends.goal; at = fabric.link(path.links.back()).to) {
     const GroupId group = group_of(at, ends.destination);
     const auto& members = groups_[group].members;
-    if (members.empty()) return ComposedPath{};
+    if (members.empty()) {
+      const LinkId broken = routing_->broken_link(at, ends.destination);
+      if (broken == kNoId) return ComposedPath{};
+      path.links.push_back(broken);
+      path.status = Status::kBroken;
+      return path;
+    }
     if (members.size() == 1) {
       path.links.push_back(members.front());
       continue;
@@ -186,6 +195,18 @@ std::vector<PathPorts> EcmpKnowledge::ports_by_path(const AddressPair& pair, std
     }
   }
   return ports;
+}
+
+std::optional<std::uint16_t> EcmpKnowledge::port_that_ends_at(const AddressPair& pair, LinkId link) {
+  follow_fabric();
+  const auto ends = find_ends(pair);
+  const PairState* state = find(pair);
+  if (!ends || state == nullptr) return std::nullopt;
+  for (const Entry& entry : state->entries) {
+    const ComposedPath way = compose(state, *ends, entry.port);
+    if (way.status == ComposedPath::Status::kBroken && way.links.back() == link) return entry.port;
+  }
+  return std::nullopt;
 }
 
 std::vector<HopToLearn> EcmpKnowledge::hops_to_learn(const AddressPair& pair) {

@@ -60,6 +60,7 @@ struct ComposedPath {
     kOneOfParallel,  ///< every switch; at `parallel_hops` the link is one of those parallel to the one in `links`
     kPartlyKnown,    ///< `links` ends at `unknown_at`
     kNotAFunction,   ///< `unknown_at` does not choose by the port
+    kBroken,         ///< `links` ends with one that is down: what is sent is lost there
     kNoRoute,        ///< no equal-cost path, or an address nobody owns
   };
   Status status = Status::kNoRoute;
@@ -143,6 +144,8 @@ class EcmpKnowledge {
   /// For each of `paths` (of this pair), the ports known to lead there, ascending. Empty ports and maybe: none known
   /// yet.
   [[nodiscard]] std::vector<PathPorts> ports_by_path(const AddressPair& pair, std::span<const Path> paths);
+  /// A port of the pair whose way ends at `link`, which is down.
+  [[nodiscard]] std::optional<std::uint16_t> port_that_ends_at(const AddressPair& pair, LinkId link);
   /// TTLs whose answers tell something: only hops with more than one choice, never one that reaches the destination
   /// host. Empty: a single path, nothing to learn (or no route).
   [[nodiscard]] std::vector<HopToLearn> hops_to_learn(const AddressPair& pair);

@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::uint32_t kFar = 0xFFFFFFFFU;
 
-bool carries(const Fabric& fabric, LinkId link) { return link != kNoId && fabric.link(link).state != LinkState::kDown; }
+bool carries(const Fabric& fabric, LinkId link) { return fabric.link(link).state != LinkState::kDown; }
 
-/// Hops from each node to the switch in front of `destination`; kFar where there is no way. Hosts keep kFar: they never
-/// transit.
+/// Hops from each node to the switch in front of `destination`, all links up; kFar where there is no way. Hosts keep
+/// kFar: they never transit.
 std::vector<std::uint32_t> distances(const Fabric& fabric, NodeId last_switch) {
   std::vector<std::uint32_t> hops(fabric.nodes().size(), kFar);
   std::vector<NodeId> queue{last_switch};
@@ -21,7 +21,7 @@ std::vector<std::uint32_t> distances(const Fabric& fabric, NodeId last_switch) {
     const NodeId at = queue[i];
     for (const PortId port : fabric.node(at).ports) {
       const LinkId in = fabric.port(port).in;
-      if (!carries(fabric, in)) continue;
+      if (in == kNoId) continue;
       const NodeId before = fabric.link(in).from;
       if (fabric.node(before).is_host() || hops[before] != kFar) continue;
       hops[before] = hops[at] + 1;
@@ -68,26 +68,36 @@ Routing::Tree Routing::build(PortId destination) const {
   Tree tree;
   tree.begin.assign(nodes + 1, 0);
   tree.count.assign(nodes, 0);
+  tree.broken.assign(nodes, kNoId);
   const Port& nic = fabric.port(destination);
-  if (!carries(fabric, nic.in)) return tree;
+  if (nic.in == kNoId) return tree;
   const NodeId last_switch = fabric.link(nic.in).from;
   if (fabric.node(last_switch).is_host()) return tree;  // back to back: no switch has anything to choose
   const auto hops = distances(fabric, last_switch);
   std::vector<NodeId> order;
+  const auto add = [&](NodeId at, LinkId out) {
+    if (carries(fabric, out)) {
+      tree.next.push_back(out);
+    } else {
+      tree.broken[at] = std::min(tree.broken[at], out);
+    }
+  };
   for (NodeId at = 0; at < nodes; ++at) {
     tree.begin[at] = static_cast<std::uint32_t>(tree.next.size());
-    if (at == last_switch) tree.next.push_back(nic.in);
-    if (at == last_switch || hops[at] == kFar) continue;
-    order.push_back(at);
-    for (const PortId port : fabric.node(at).ports) {
-      const LinkId out = fabric.port(port).out;
-      if (carries(fabric, out) && hops[fabric.link(out).to] == hops[at] - 1) tree.next.push_back(out);
+    if (at == last_switch) add(at, nic.in);
+    if (at != last_switch && hops[at] != kFar) {
+      order.push_back(at);
+      for (const PortId port : fabric.node(at).ports) {
+        const LinkId out = fabric.port(port).out;
+        if (out != kNoId && hops[fabric.link(out).to] == hops[at] - 1) add(at, out);
+      }
+      std::sort(tree.next.begin() + tree.begin[at], tree.next.end());
     }
-    std::sort(tree.next.begin() + tree.begin[at], tree.next.end());
+    if (tree.next.size() > tree.begin[at]) tree.broken[at] = kNoId;
   }
   tree.begin[nodes] = static_cast<std::uint32_t>(tree.next.size());
   std::sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return hops[a] < hops[b]; });
-  tree.count[last_switch] = 1;
+  tree.count[last_switch] = carries(fabric, nic.in) ? 1 : 0;
   for (const NodeId at : order) {
     for (std::uint32_t i = tree.begin[at]; i < tree.begin[at + 1]; ++i)
       tree.count[at] += tree.count[fabric.link(tree.next[i]).to];
@@ -110,9 +120,11 @@ std::span<const LinkId> Routing::next_links(NodeId at, PortId destination) {
   return std::span<const LinkId>(towards.next).subspan(towards.begin[at], towards.begin[at + 1] - towards.begin[at]);
 }
 
+LinkId Routing::broken_link(NodeId at, PortId destination) { return tree(destination).broken[at]; }
+
 double Routing::count_paths(PortId source, PortId destination) {
   const Port& from = fabric_->port(source);
-  if (from.node == fabric_->port(destination).node || !carries(*fabric_, from.out)) return 0;
+  if (from.node == fabric_->port(destination).node || from.out == kNoId || !carries(*fabric_, from.out)) return 0;
   if (from.out == fabric_->port(destination).in) return 1;  // back to back
   return tree(destination).count[fabric_->link(from.out).to];
 }

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -33,6 +34,12 @@ struct Collected {
 int on_message(const nlmsghdr* message, void* context) {
   auto& collected = *static_cast<Collected*>(context);
   if (message->nlmsg_type != RTM_NEWLINK && message->nlmsg_type != RTM_DELLINK) return MNL_CB_OK;
+  // Of other families come messages about an interface's membership of a bridge, not about the interface.
+  ifinfomsg header{};
+  if (mnl_nlmsg_get_payload_len(message) >= sizeof(header)) {
+    std::memcpy(&header, mnl_nlmsg_get_payload(message), sizeof(header));
+    if (header.ifi_family != AF_UNSPEC) return MNL_CB_OK;
+  }
   auto link = parse_link_message(
       {static_cast<const std::uint8_t*>(mnl_nlmsg_get_payload(message)), mnl_nlmsg_get_payload_len(message)});
   if (!link) {

@@ -10,11 +10,11 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
-#include <random>
 #include <utility>
 
 #include "common/os/clock.h"
 #include "common/os/file.h"
+#include "host-agent/app/role.h"
 #include "host-agent/core/messages.h"
 
 namespace te::agent {
@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-constexpr std::uint32_t kProtocolVersion = 1;
 constexpr std::int64_t kDefaultIntervalMs = 500;  // until a controller says otherwise
 constexpr std::int64_t kLeastIntervalMs = 50;
 constexpr std::int64_t kMostIntervalMs = 60'000;
@@ -33,11 +32,6 @@ constexpr std::int64_t kMostIntervalMs = 60'000;
 constexpr std::int64_t kLeastBetweenReadingsNs = 50 * kMillisecond;
 constexpr std::int64_t kReadingShare = 20;  // early readings take at most a 20th of the time
 constexpr std::chrono::milliseconds kBetweenEventWakes{20};
-
-std::uint64_t random_instance() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
 
 asio::steady_timer::time_point at(std::int64_t monotonic) {
   return asio::steady_timer::time_point(std::chrono::nanoseconds(monotonic));
@@ -53,33 +47,29 @@ v1::NicPort to_message(const NicPort& port) {
   return message;
 }
 
-Result<void> check_certificate(const AgentConfig& config) {
-  const auto name = certificate_common_name(config.certificate);
-  if (!name) return name.error();
-  if (*name == config.node) return {};
-  return Error{"certificate " + config.certificate + " is for '" + *name + "', but this node is '" + config.node +
-               "': use the certificate of this node, or correct 'node'"};
-}
-
 }  // namespace
 
-Result<std::unique_ptr<Agent>> Agent::open(asio::io_context& io, AgentConfig config) {
-  if (auto fits = check_certificate(config); !fits) return std::move(fits).error();
-  auto tls = make_tls_context({config.certificate, config.key, config.ca}, TlsSide::kClient);
-  if (!tls) return std::move(tls).error();
-  std::unique_ptr<Agent> agent(new Agent(io, std::move(config), *std::move(tls)));
+Result<std::unique_ptr<Agent>> Agent::open(asio::io_context& io, AgentConfig config, Credentials credentials) {
+  std::unique_ptr<Agent> agent(new Agent(io, std::move(config), std::move(credentials)));
   if (auto opened = agent->open_parts(); !opened) return std::move(opened).error();
   return agent;
 }
 
-Agent::Agent(asio::io_context& io, AgentConfig config, std::shared_ptr<asio::ssl::context> tls)
+Agent::Agent(asio::io_context& io, AgentConfig config, Credentials credentials)
     : io_(io),
       config_(std::move(config)),
-      uplink_(io, config_.controllers, std::move(tls),
+      credentials_(std::move(credentials)),
+      uplink_(io, config_.controllers, [this] { return credentials_.current(); },
               {.hello = [this] { return hello(); },
                .session_began = [this](const v1::HelloReply& reply) { session_began(reply); },
                .message = [this](const v1::ControllerMessage& message) { take(message); },
                .session_ended = [this] { prober_.cancel_all(); }}),
+      links_(io, config_.interfaces,
+             [this](const v1::LinkUpdate& update) {
+               v1::AgentMessage message;
+               *message.mutable_links() = update;
+               return uplink_.send(message);
+             }),
       metrics_server_(io, [this] { return metrics_.text(); }),
       prober_(io, [this](const ProbeReport& report) { uplink_.result(to_message(report)); }),
       kernel_events_(io),
@@ -101,6 +91,8 @@ Result<void> Agent::open_parts() {
   } else {
     host_->sources().set("probe", v1::Source::OFF, opened.error().message);
   }
+  const auto links = links_.open();
+  host_->sources().set("links", links ? v1::Source::ON : v1::Source::OFF, links ? "" : links.error().message);
   return config_.metrics ? metrics_server_.listen(*config_.metrics) : Result<void>();
 }
 
@@ -114,6 +106,7 @@ void Agent::start() {
                host_->steering().programmed().size());
   asio::co_spawn(io_, reading_loop(), asio::detached);
   asio::co_spawn(io_, kernel_event_loop(), asio::detached);
+  links_.start();
   asio::co_spawn(io_, uplink_.run(), asio::detached);
 }
 
@@ -121,6 +114,7 @@ void Agent::stop() {
   stopped_ = true;
   uplink_.stop();
   prober_.stop();
+  links_.stop();
   metrics_server_.stop();
   kernel_events_.close();
   event_pause_.cancel();
@@ -199,6 +193,7 @@ void Agent::session_began(const v1::HelloReply& reply) {
         std::clamp<std::int64_t>(reply.report_interval_ms(), kLeastIntervalMs, kMostIntervalMs) * kMillisecond;
   }
   spdlog::info("session with a controller, reports every {} ms", interval_ns_ / kMillisecond);
+  links_.session_began();
   host_->steering().begin_session();
   owes_all_flows_ = true;
   steering_reported_ = kNever;
@@ -229,11 +224,7 @@ void Agent::take(const v1::ProbeRequest& request) {
     refused = "probing is off on this host";
   }
   if (refused.empty()) return prober_.start(*std::move(order));
-  v1::ProbeResult result;
-  result.set_id(request.id());
-  result.set_done(true);
-  result.set_error(refused);
-  uplink_.result(std::move(result));
+  uplink_.result(refused_probe(request, refused));
 }
 
 void Agent::take(const v1::SteeringSet& set) {
@@ -292,26 +283,27 @@ void Agent::report_sources() {
 void Agent::update_metrics() {
   if (!config_.metrics) return;
   const Host::Counts& host = host_->counts();
-  const Uplink::Counts& uplink = uplink_.counts();
   const Prober::Counts& prober = prober_.counts();
-  metrics_.update({.readings = host.readings,
-                   .reading_failures = host.reading_failures,
-                   .kernel_events = host.kernel_events,
-                   .kernel_events_lost = host_->losses().events,
-                   .kernel_flows_lost = host_->losses().flows,
-                   .unsteered_packets = host_->losses().unsteered_packets,
-                   .flows_left_out = host_->flows().left_out(),
-                   .steering_actions = host.steering_actions,
-                   .steering_failures = host.steering_failures,
-                   .sessions = uplink.sessions,
-                   .session_failures = uplink.failures,
-                   .events_lost = uplink.events_lost,
-                   .probes_sent = prober.sent,
-                   .probes_lost = prober.lost,
-                   .probe_answers_unknown = prober.unknown_answers,
-                   .flows = static_cast<double>(host_->flows().size()),
-                   .steered_flows = static_cast<double>(host_->steering().programmed().size()),
-                   .connected = uplink_.has_session() ? 1.0 : 0.0});
+  AgentFigures figures{.readings = host.readings,
+                       .reading_failures = host.reading_failures,
+                       .kernel_events = host.kernel_events,
+                       .kernel_events_lost = host_->losses().events,
+                       .kernel_flows_lost = host_->losses().flows,
+                       .unsteered_packets = host_->losses().unsteered_packets,
+                       .flows_left_out = host_->flows().left_out(),
+                       .steering_actions = host.steering_actions,
+                       .steering_failures = host.steering_failures,
+                       .steering_idle_dropped = host.steering_idle_dropped,
+                       .steering_reused_dropped = host.steering_reused_dropped,
+                       .probes_sent = prober.sent,
+                       .probes_lost = prober.lost,
+                       .probe_answers_unknown = prober.unknown_answers,
+                       .flows = static_cast<double>(host_->flows().size()),
+                       .steered_flows = static_cast<double>(host_->steering().programmed().size())};
+  add_figures(uplink_, figures);
+  add_figures(links_, figures);
+  add_figures(credentials_, figures);
+  metrics_.update(figures);
 }
 
 }  // namespace te::agent

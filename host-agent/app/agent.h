@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <linux/capability.h>
+
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -11,6 +14,8 @@
 
 #include "host-agent/app/host.h"
 #include "host-agent/core/agent_config.h"
+#include "host-agent/io/credentials.h"
+#include "host-agent/io/link_watcher.h"
 #include "host-agent/io/metrics.h"
 #include "host-agent/io/metrics_server.h"
 #include "host-agent/io/prober.h"
@@ -22,17 +27,21 @@ namespace te::agent {
 /// controller it goes on steering as it last did.
 class Agent {
  public:
-  /// An Error when the configuration cannot work: certificate for another node, no kernel programs, metrics address
-  /// taken.
-  static Result<std::unique_ptr<Agent>> open(boost::asio::io_context& io, AgentConfig config);
+  /// Capabilities that it goes on needing once it is open: to attach to interfaces that appear, to ask the kernel for
+  /// TCX then, and to see queue pairs.
+  static constexpr std::array kCapabilities{CAP_NET_ADMIN, CAP_BPF};
+
+  /// An Error when the configuration cannot work: no kernel programs, metrics address taken.
+  static Result<std::unique_ptr<Agent>> open(boost::asio::io_context& io, AgentConfig config, Credentials credentials);
 
   /// Starts all loops; they run on the io_context's one thread.
   void start();
   /// Ends all loops. Programs and steering stay in the kernel.
   void stop();
+  Credentials& credentials() { return credentials_; }
 
  private:
-  Agent(boost::asio::io_context& io, AgentConfig config, std::shared_ptr<boost::asio::ssl::context> tls);
+  Agent(boost::asio::io_context& io, AgentConfig config, Credentials credentials);
   Result<void> open_parts();
 
   boost::asio::awaitable<void> reading_loop();
@@ -53,9 +62,11 @@ class Agent {
 
   boost::asio::io_context& io_;
   AgentConfig config_;
+  Credentials credentials_;
   std::unique_ptr<Host> host_;
   Metrics metrics_;
   Uplink uplink_;
+  LinkWatcher links_;
   MetricsServer metrics_server_;
   Prober prober_;
   boost::asio::posix::stream_descriptor kernel_events_;

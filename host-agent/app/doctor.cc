@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <system_error>
 
+#include "common/netlink/link_socket.h"
 #include "common/os/clock.h"
 #include "host-agent/app/host.h"
+#include "host-agent/core/link_board.h"
 #include "host-agent/core/source_board.h"
 #include "host-agent/io/prober.h"
 
@@ -41,6 +43,16 @@ void examine_tc(const AgentConfig& config, SourceBoard& board) {
   board.set("tc", problem.empty() ? v1::Source::ON : v1::Source::OFF, problem.empty() ? found : problem);
 }
 
+void examine_links(const AgentConfig& config, SourceBoard& board) {
+  const auto links = netlink::read_links();
+  if (!links) return static_cast<void>(board.set("links", v1::Source::OFF, links.error().message));
+  LinkBoard watched(config.interfaces);
+  watched.take_all(*links);
+  board.set(
+      "links", v1::Source::ON,
+      std::to_string(watched.present()) + " watched, " + std::to_string(watched.with_carrier()) + " with carrier");
+}
+
 void examine_probe(SourceBoard& board) {
   boost::asio::io_context io;
   Prober prober(io, [](const ProbeReport&) {});
@@ -52,6 +64,13 @@ void examine_probe(SourceBoard& board) {
 
 std::vector<v1::Source> examine_host(const AgentConfig& config) {
   SourceBoard board;
+  examine_links(config, board);
+  if (config.role == Role::kSwitch) {
+    for (const char* name : {"tc", "tcx", "qp", "probe"}) {
+      board.set(name, v1::Source::OFF, "role: switch; only links are reported");
+    }
+    return board.all();
+  }
   examine_tc(config, board);
   set_tcx(board, config.attach, BpfDatapath::probe_permission(), BpfDatapath::probe_tcx());
   const auto qp = make_qp_source(config.qp_source)->poll(monotonic_ns());

@@ -100,9 +100,43 @@ void Host::read(FlowTable::Window window, std::int64_t now_ns) {
   flows_.update(*samples, window, now_ns);
   steering_.observe(*samples);
   if (const auto losses = datapath_.losses()) losses_ = *losses;
-  if (window == FlowTable::Window::kClose) erase_idle(now_ns);
+  if (window == FlowTable::Window::kClose) {
+    drop_idle_steering(now_ns);
+    erase_idle(now_ns);
+  }
   poll_queue_pairs(now_ns);
   if (paired_generation_ != flows_.generation()) pair();
+  if (sources_.is_on("qp") && reuse_checked_ != steering_.generation()) drop_steering_of_reused_qps();
+}
+
+void Host::drop_idle_steering(std::int64_t now_ns) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  for (const FlowKey& key : flows_.steered_and_silent(config_.steering_idle_ns, now_ns)) {
+    const std::string reason = "no packet for " + std::to_string(config_.steering_idle_ns / kSecond) + " s";
+    if (drop_steering(key, {reason, true})) ++counts_.steering_idle_dropped;
+  }
+}
+
+void Host::drop_steering_of_reused_qps() {
+  for (const FlowKey& key : qp_reuse_.check(flows_.records(), queue_pairs_)) {
+    if (drop_steering(key, {"its local QPN belongs to another connection now", false}))
+      ++counts_.steering_reused_dropped;
+  }
+  reuse_checked_ = steering_.generation();
+}
+
+bool Host::drop_steering(const FlowKey& key, Release why) {
+  const FlowRecord* flow = flows_.find(key);
+  const std::string reason = why.reason;
+  if (!steering_.release(key, std::move(why))) return false;
+  spdlog::info("steering of {} > {} QPN {} is let go: {}", key.source.to_string(), key.destination.to_string(),
+               key.destination_qpn, reason);
+  if (events_.size() >= kMaxEvents) return true;
+  v1::AgentEvent& dropped = add_event("steering_dropped");
+  *dropped.mutable_key() = to_message(key);
+  if (flow != nullptr) dropped.set_old_port(flow->steer_port);
+  dropped.set_text(reason);
+  return true;
 }
 
 void Host::erase_idle(std::int64_t now_ns) {
@@ -127,6 +161,7 @@ void Host::pair() {
     flows_.set_qpns(flow.key, flow.local_qpn, flow.remote_qpn);
   }
   paired_generation_ = flows_.generation();
+  reuse_checked_.reset();
 }
 
 bool Host::apply_steering(std::int64_t now_ns) {

@@ -9,6 +9,7 @@
 
 #include "host-agent/core/agent_config.h"
 #include "host-agent/core/flow_table.h"
+#include "host-agent/core/qp_reuse.h"
 #include "host-agent/core/source_board.h"
 #include "host-agent/core/steering_reconciler.h"
 #include "host-agent/io/bpf_datapath.h"
@@ -27,6 +28,8 @@ class Host {
     std::uint64_t kernel_events = 0;
     std::uint64_t steering_actions = 0;
     std::uint64_t steering_failures = 0;
+    std::uint64_t steering_idle_dropped = 0;
+    std::uint64_t steering_reused_dropped = 0;
   };
 
   /// Loads or adopts the kernel programs and attaches them where the interfaces exist. An Error when they cannot be
@@ -65,6 +68,9 @@ class Host {
   void poll_queue_pairs(std::int64_t now_ns);
   void pair();
   void erase_idle(std::int64_t now_ns);
+  void drop_idle_steering(std::int64_t now_ns);
+  void drop_steering_of_reused_qps();
+  bool drop_steering(const FlowKey& key, Release why);
   void note_source(const std::string& name, v1::Source::State state, const std::string& reason);
   v1::AgentEvent& add_event(const std::string& kind);
 
@@ -76,6 +82,8 @@ class Host {
   SourceBoard sources_;
   std::vector<QueuePair> queue_pairs_;
   std::optional<std::uint64_t> paired_generation_;
+  QpReuse qp_reuse_;
+  std::optional<std::uint64_t> reuse_checked_;  // generation of the steering; none: paired anew since
   std::vector<NicPort> ports_;
   BpfDatapath::Losses losses_;
   Counts counts_;

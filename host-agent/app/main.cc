@@ -15,8 +15,10 @@
 #include "common/os/log.h"
 #include "host-agent/app/agent.h"
 #include "host-agent/app/doctor.h"
+#include "host-agent/app/switch_agent.h"
 #include "host-agent/core/agent_config.h"
 #include "host-agent/core/source_board.h"
+#include "host-agent/io/capabilities.h"
 #include "host-agent/io/instance_lock.h"
 
 namespace te::agent {
@@ -62,19 +64,41 @@ int fail(const Error& error) {
   return kFailed;
 }
 
-int run(const AgentConfig& config) {
+/// At SIGHUP, reads the certificate files for the next session.
+template <class Program>
+void take_hangups(asio::signal_set& hangups, Program& program) {
+  hangups.async_wait([&](const boost::system::error_code& cancelled, int) {
+    if (cancelled) return;
+    if (const auto reloaded = program.credentials().reload(); reloaded) {
+      spdlog::info("certificate files read again; the next session uses them");
+    } else {
+      spdlog::warn("the certificate files cannot be used, the ones before stay in use: {}", reloaded.error().message);
+    }
+    take_hangups(hangups, program);
+  });
+}
+
+/// Runs the agent in one of its roles until SIGTERM.
+template <class Program>
+int run_as(const AgentConfig& config, const char* farewell) {
+  auto credentials = Credentials::load({config.certificate, config.key, config.ca}, config.node);
+  if (!credentials) return fail(credentials.error());
   const auto lock = InstanceLock::take(config);
   if (!lock) return fail(lock.error());
   asio::io_context io(1);
-  auto agent = Agent::open(io, config);
+  auto agent = Program::open(io, config, *std::move(credentials));
   if (!agent) return fail(agent.error());
+  if (const auto dropped = keep_only_capabilities(Program::kCapabilities); !dropped) return fail(dropped.error());
 
+  asio::signal_set hangups(io, SIGHUP);
+  take_hangups(hangups, **agent);
   bool stopping = false;
   asio::signal_set signals(io, SIGTERM, SIGINT);
   signals.async_wait([&](const boost::system::error_code& cancelled, int) {
     if (cancelled) return;
-    spdlog::info("stopping; programs and steering stay in the kernel ('host-agent cleanup' removes them)");
+    spdlog::info("{}", farewell);
     stopping = true;
+    hangups.cancel();
     (*agent)->stop();
   });
   (*agent)->start();
@@ -85,16 +109,26 @@ int run(const AgentConfig& config) {
   return kDone;
 }
 
+int run(const AgentConfig& config) {
+  if (config.role == Role::kSwitch) return run_as<SwitchAgent>(config, "stopping");
+  return run_as<Agent>(config,
+                       "stopping; programs and steering stay in the kernel ('host-agent cleanup' removes them)");
+}
+
 int doctor(const AgentConfig& config, const CommandLine& line) {
   const auto sources = examine_host(config);
   const std::string text = line.output == "json" ? sources_as_json(sources) + "\n" : sources_as_table(sources);
   std::fputs(text.c_str(), stdout);
   SourceBoard board;
   for (const v1::Source& source : sources) board.set(source.name(), source.state(), source.reason());
-  return board.is_on("tc") ? kDone : kFailed;
+  return board.is_on(config.role == Role::kSwitch ? "links" : "tc") ? kDone : kFailed;
 }
 
 int cleanup(const AgentConfig& config) {
+  if (config.role == Role::kSwitch) {
+    spdlog::info("nothing to remove: in role switch the agent leaves nothing in the kernel");
+    return kDone;
+  }
   const auto lock = InstanceLock::take(config);
   if (!lock) return fail(with_context(lock.error(), "clean up"));
   if (auto removed = BpfDatapath::cleanup({pin_directory(config)}); !removed) return fail(removed.error());
@@ -114,7 +148,9 @@ int main(int argc, char** argv) {
       "host-agent: watches the RoCEv2 flows of this host, probes their paths and steers them for te-controller"};
   app.require_subcommand(1);
   app.set_version_flag("--version", TE_VERSION);
-  app.footer("Exit codes: 0 done, 1 failed (doctor: tc does not work here), 2 the configuration cannot be used");
+  app.footer(
+      "Exit codes: 0 done, 1 failed (doctor: tc does not work here, on a switch links), 2 the configuration cannot be "
+      "used");
 
   CommandLine line;
   const auto command = [&](const char* name, const char* help) {

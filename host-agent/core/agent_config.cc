@@ -59,6 +59,20 @@ Result<void> read_identity(const YamlReader& yaml, AgentConfig& config) {
   return {};
 }
 
+Result<void> read_role(const YamlReader& yaml, AgentConfig& config) {
+  const auto role = yaml.string_or("role", "host");
+  if (!role) return role.error();
+  if (*role == "host") return {};
+  if (*role != "switch") {
+    return error_at(yaml, "role", Result<void>(Error{"expected host or switch, found '" + *role + "'"}));
+  }
+  config.role = Role::kSwitch;
+  for (const char* key : {"qp_source", "attach", "steering_idle_s"}) {
+    if (yaml.has(key)) return error_at(yaml, key, Result<void>(Error{"has no meaning in role switch"}));
+  }
+  return {};
+}
+
 Result<void> read_controllers(const YamlReader& yaml, AgentConfig& config) {
   const auto list = yaml.list("controllers");
   if (!list) return list.error();
@@ -86,7 +100,8 @@ Result<void> read_interfaces(const YamlReader& yaml, AgentConfig& config) {
     if (!seen.insert(*name).second) return element.error("interface '" + *name + "' is listed twice");
     config.interfaces.push_back(*std::move(name));
   }
-  if (config.interfaces.empty()) return yaml.error("'interfaces' must list at least one network interface");
+  if (config.interfaces.empty() && config.role == Role::kHost)
+    return yaml.error("'interfaces' must list at least one network interface");
   return {};
 }
 
@@ -115,6 +130,12 @@ Result<void> read_sources(const YamlReader& yaml, AgentConfig& config) {
   const auto attach = parse_attach(*attach_text);
   if (!attach) return error_at(yaml, "attach", attach);
   config.attach = *attach;
+
+  constexpr std::int64_t kMostIdleS = 30LL * 24 * 3600;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const auto idle_s = yaml.integer_or("steering_idle_s", config.steering_idle_ns / kSecond, 1, kMostIdleS);
+  if (!idle_s) return idle_s.error();
+  config.steering_idle_ns = *idle_s * kSecond;
   return {};
 }
 
@@ -178,14 +199,14 @@ Result<AttachWish> parse_attach(std::string_view text) {
 Result<AgentConfig> parse_agent_config(std::string_view text, const std::string& source) {
   const auto yaml = YamlReader::parse(text, source);
   if (!yaml) return yaml.error();
-  if (auto known = yaml->only_keys({"node", "controllers", "certificate", "key", "ca", "interfaces", "bpffs",
-                                    "run_directory", "qp_source", "attach", "metrics", "log"});
+  if (auto known = yaml->only_keys({"node", "controllers", "certificate", "key", "ca", "interfaces", "bpffs", "role",
+                                    "run_directory", "qp_source", "attach", "steering_idle_s", "metrics", "log"});
       !known) {
     return std::move(known).error();
   }
   AgentConfig config;
   for (const auto read :
-       {read_identity, read_controllers, read_interfaces, read_sources, read_metrics, read_settings}) {
+       {read_identity, read_role, read_controllers, read_interfaces, read_sources, read_metrics, read_settings}) {
     if (auto done = read(*yaml, config); !done) return std::move(done).error();
   }
   return config;

@@ -34,18 +34,23 @@ enum class AttachWish : std::uint8_t { kAuto, kTcx, kClsact };
 Result<QpSourceConfig> parse_qp_source(std::string_view text);
 Result<AttachWish> parse_attach(std::string_view text);
 
+/// What kind of node the agent runs on. On a switch it reports links and does nothing else.
+enum class Role : std::uint8_t { kHost, kSwitch };
+
 /// host-agent's configuration file.
 struct AgentConfig {
   std::string node;
+  Role role = Role::kHost;
   std::vector<Endpoint> controllers;  ///< tried in turn
   std::string certificate;
   std::string key;
   std::string ca;
-  std::vector<std::string> interfaces;
+  std::vector<std::string> interfaces;  ///< of a switch: empty for all but the loopback
   std::string bpffs = "/sys/fs/bpf";
   std::string run_directory = "/run/roce-te";  ///< of the file that a running agent locks
   QpSourceConfig qp_source;
   AttachWish attach = AttachWish::kAuto;
+  std::int64_t steering_idle_ns = 600'000'000'000;  ///< a steered flow without a packet for so long is let go
   std::optional<Endpoint> metrics;
   std::string log = "info";
 };

@@ -108,6 +108,14 @@ std::vector<FlowKey> FlowTable::idle(std::int64_t now_ns) const {
   return keys;
 }
 
+std::vector<FlowKey> FlowTable::steered_and_silent(std::int64_t silent_ns, std::int64_t now_ns) const {
+  std::vector<FlowKey> keys;
+  for (const auto& [key, entry] : flows_) {
+    if (entry.record.steer_port != 0 && now_ns - entry.moved_ns >= silent_ns) keys.push_back(key);
+  }
+  return keys;
+}
+
 void FlowTable::end(const FlowKey& key) {
   const auto found = flows_.find(key);
   if (found == flows_.end()) return;

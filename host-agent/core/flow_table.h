@@ -46,6 +46,8 @@ class FlowTable {
   void update(std::span<const FlowSample> samples, Window window, std::int64_t now_ns);
   /// Flows without steering and without a packet for the idle time: to be erased from the kernel, then end()ed.
   [[nodiscard]] std::vector<FlowKey> idle(std::int64_t now_ns) const;
+  /// Steered flows without a packet for `silent_ns`.
+  [[nodiscard]] std::vector<FlowKey> steered_and_silent(std::int64_t silent_ns, std::int64_t now_ns) const;
   /// The flow is gone from the kernel; it is reported once more, as ended. An unknown flow is ignored.
   void end(const FlowKey& key);
   /// Sets what pairing found; an unknown flow is ignored.

@@ -19,7 +19,12 @@ constexpr std::size_t kPsnOffset = kUdpHeader + 9;  // three bytes at BTH offset
 constexpr std::uint8_t kProtocolIcmp = 1;
 constexpr std::uint8_t kProtocolUdp = 17;
 constexpr std::uint8_t kIcmpv4TimeExceeded = 11;
+constexpr std::uint8_t kIcmpv4Unreachable = 3;
 constexpr std::uint8_t kIcmpv6TimeExceeded = 3;
+constexpr std::uint8_t kIcmpv6Unreachable = 1;
+constexpr std::uint8_t kNoRoute = 0;  // of both versions
+constexpr std::uint8_t kIcmpv4HostUnreachable = 1;
+constexpr std::uint8_t kIcmpv6AddressUnreachable = 3;
 
 std::uint16_t word_at(Bytes bytes, std::size_t offset) {
   return static_cast<std::uint16_t>(bytes[offset] << 8 | bytes[offset + 1]);
@@ -57,38 +62,43 @@ Result<void> read_udp(Bytes udp, QuotedPacket& quoted) {
 
 }  // namespace
 
-Result<TimeExceeded> parse_icmpv4_time_exceeded(Bytes packet) {
+Result<IcmpAnswer> parse_icmpv4_answer(Bytes packet) {
   const auto outer = ipv4_header_length(packet, "the message");
   if (!outer) return outer.error();
   if (packet[9] != kProtocolIcmp) return Error{"the message is not ICMP"};
   const Bytes icmp = packet.subspan(*outer);
   if (icmp.size() < kIcmpHeader) return Error{"the ICMP header is cut short"};
-  if (icmp[0] != kIcmpv4TimeExceeded || icmp[1] != 0) return Error{"not a time-exceeded message"};
+  const bool unreachable = icmp[0] == kIcmpv4Unreachable && (icmp[1] == kNoRoute || icmp[1] == kIcmpv4HostUnreachable);
+  if (!unreachable && (icmp[0] != kIcmpv4TimeExceeded || icmp[1] != 0)) return Error{"not an answer to a probe"};
   const Bytes quote = icmp.subspan(kIcmpHeader);
   const auto inner = ipv4_header_length(quote, "the quote");
   if (!inner) return inner.error();
   if (quote[9] != kProtocolUdp) return Error{"the quoted packet is not UDP"};
   if ((word_at(quote, 6) & 0x1FFF) != 0) return Error{"the quoted packet is a later fragment"};
-  TimeExceeded exceeded;
-  exceeded.responder = address_v4(packet, 12);
-  exceeded.quoted.source = address_v4(quote, 12);
-  exceeded.quoted.destination = address_v4(quote, 16);
-  exceeded.quoted.ip_id = word_at(quote, 4);
-  if (auto udp = read_udp(quote.subspan(*inner), exceeded.quoted); !udp) return std::move(udp).error();
-  return exceeded;
+  IcmpAnswer answer;
+  answer.unreachable = unreachable;
+  answer.responder = address_v4(packet, 12);
+  answer.quoted.source = address_v4(quote, 12);
+  answer.quoted.destination = address_v4(quote, 16);
+  answer.quoted.ip_id = word_at(quote, 4);
+  if (auto udp = read_udp(quote.subspan(*inner), answer.quoted); !udp) return std::move(udp).error();
+  return answer;
 }
 
-Result<TimeExceeded> parse_icmpv6_time_exceeded(Bytes message) {
+Result<IcmpAnswer> parse_icmpv6_answer(Bytes message) {
   if (message.size() < kIcmpHeader) return Error{"the ICMPv6 header is cut short"};
-  if (message[0] != kIcmpv6TimeExceeded || message[1] != 0) return Error{"not a time-exceeded message"};
+  const bool unreachable =
+      message[0] == kIcmpv6Unreachable && (message[1] == kNoRoute || message[1] == kIcmpv6AddressUnreachable);
+  if (!unreachable && (message[0] != kIcmpv6TimeExceeded || message[1] != 0)) return Error{"not an answer to a probe"};
   const Bytes quote = message.subspan(kIcmpHeader);
   if (quote.size() < kIpv6Header || quote[0] >> 4 != 6) return Error{"the quote is no IPv6 header"};
   if (quote[6] != kProtocolUdp) return Error{"the quoted packet is not plain UDP"};
-  TimeExceeded exceeded;
-  exceeded.quoted.source = address_v6(quote, 8);
-  exceeded.quoted.destination = address_v6(quote, 24);
-  if (auto udp = read_udp(quote.subspan(kIpv6Header), exceeded.quoted); !udp) return std::move(udp).error();
-  return exceeded;
+  IcmpAnswer answer;
+  answer.unreachable = unreachable;
+  answer.quoted.source = address_v6(quote, 8);
+  answer.quoted.destination = address_v6(quote, 24);
+  if (auto udp = read_udp(quote.subspan(kIpv6Header), answer.quoted); !udp) return std::move(udp).error();
+  return answer;
 }
 
 }  // namespace te::agent

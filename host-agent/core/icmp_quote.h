@@ -19,16 +19,18 @@ struct QuotedPacket {
   std::optional<std::uint32_t> psn;  ///< of the BTH, when the quote is long enough (RFC 4443: IPv6 always is)
 };
 
-/// A time-exceeded message about a packet to UDP port 4791.
-struct TimeExceeded {
+/// What a router says of a packet to UDP port 4791: that its hop limit ran out there, or that there is no way on.
+struct IcmpAnswer {
   IpAddress responder;  ///< unset for IPv6: the socket tells
   QuotedPacket quoted;
+  bool unreachable = false;  ///< no route, or the next host does not answer
 };
 
 /// Reads what a raw IPPROTO_ICMP socket gives: IPv4 header, ICMP, quoted IPv4 header and at least its first 8 bytes
-/// (RFC 792). An Error for any other or malformed message.
-Result<TimeExceeded> parse_icmpv4_time_exceeded(std::span<const std::uint8_t> packet);
-/// Reads what a raw IPPROTO_ICMPV6 socket gives: the ICMPv6 message (RFC 4443, type 3 code 0), no IPv6 header.
-Result<TimeExceeded> parse_icmpv6_time_exceeded(std::span<const std::uint8_t> message);
+/// (RFC 792: type 11 code 0; type 3 code 0 or 1). An Error for any other or malformed message.
+Result<IcmpAnswer> parse_icmpv4_answer(std::span<const std::uint8_t> packet);
+/// Reads what a raw IPPROTO_ICMPV6 socket gives: the ICMPv6 message (RFC 4443: type 3 code 0; type 1 code
+/// 0 or 3), no IPv6 header.
+Result<IcmpAnswer> parse_icmpv6_answer(std::span<const std::uint8_t> message);
 
 }  // namespace te::agent

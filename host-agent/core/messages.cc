@@ -77,7 +77,26 @@ v1::ProbeResult to_message(const ProbeReport& report) {
     answer.set_responder(outcome.responder.to_bytes());
     answer.set_attempts(outcome.attempts);
     answer.set_rtt_us(outcome.rtt_us);
+    answer.set_unreachable(outcome.unreachable);
   }
+  return message;
+}
+
+v1::LinkReport to_message(const netlink::LinkMessage& link) {
+  v1::LinkReport message;
+  message.set_interface(link.name);
+  message.set_ifindex(link.ifindex);
+  message.set_up(link.up);
+  message.set_carrier(link.carrier);
+  message.set_carrier_changes(link.carrier_changes);
+  message.set_received_packets(link.counters.received_packets);
+  message.set_sent_packets(link.counters.sent_packets);
+  message.set_received_bytes(link.counters.received_bytes);
+  message.set_sent_bytes(link.counters.sent_bytes);
+  message.set_received_errors(link.counters.received_errors);
+  message.set_sent_errors(link.counters.sent_errors);
+  message.set_received_drops(link.counters.received_drops);
+  message.set_sent_drops(link.counters.sent_drops);
   return message;
 }
 
@@ -89,6 +108,25 @@ v1::SteeringReport steering_report(const SteeringReconciler& reconciler) {
     v1::SteeringFailure& failure = *message.add_failures();
     *failure.mutable_entry() = to_message(problem.steering);
     failure.set_reason(problem.reason);
+  }
+  return message;
+}
+
+v1::ProbeResult refused_probe(const v1::ProbeRequest& request, const std::string& reason) {
+  v1::ProbeResult message;
+  message.set_id(request.id());
+  message.set_done(true);
+  message.set_error(reason);
+  return message;
+}
+
+v1::SteeringReport refused_steering(const v1::SteeringSet& set, const std::string& reason) {
+  v1::SteeringReport message;
+  message.set_revision(set.revision());
+  for (const v1::SteeringEntry& entry : set.entries()) {
+    v1::SteeringFailure& failure = *message.add_failures();
+    *failure.mutable_entry() = entry;
+    failure.set_reason(reason);
   }
   return message;
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/netlink/link_message.h"
 #include "host-agent/core/flow_table.h"
 #include "host-agent/core/probe_scheduler.h"
 #include "host-agent/core/source_board.h"
@@ -20,7 +22,11 @@ namespace te::agent {
 [[nodiscard]] v1::FlowReport to_message(const FlowRecord& flow);
 [[nodiscard]] v1::SteeringEntry to_message(const Steering& steering);
 [[nodiscard]] v1::ProbeResult to_message(const ProbeReport& report);
+[[nodiscard]] v1::LinkReport to_message(const netlink::LinkMessage& link);
 [[nodiscard]] v1::SteeringReport steering_report(const SteeringReconciler& reconciler);
+/// The whole answer to a request that is not worked on.
+[[nodiscard]] v1::ProbeResult refused_probe(const v1::ProbeRequest& request, const std::string& reason);
+[[nodiscard]] v1::SteeringReport refused_steering(const v1::SteeringSet& set, const std::string& reason);
 [[nodiscard]] v1::SourceUpdate source_update(const SourceBoard& board);
 
 Result<FlowKey> flow_key_from(const v1::FlowKey& message);

@@ -44,6 +44,7 @@ struct ProbeOutcome {
   IpAddress responder;
   std::uint32_t attempts = 0;
   std::uint32_t rtt_us = 0;
+  bool unreachable = false;  ///< the responder has no way on
 };
 
 /// A part of an order's result; the last part has `done`.
@@ -72,7 +73,7 @@ class ProbeScheduler {
   /// The order cannot go on (its packets cannot be sent).
   void fail(std::uint64_t id, const std::string& why);
   /// Takes an answer; false when it belongs to no probe of ours. A late answer still counts as one.
-  bool answer(const QuotedPacket& quoted, const IpAddress& responder, std::int64_t now_ns);
+  bool answer(const QuotedPacket& quoted, const IpAddress& responder, bool unreachable, std::int64_t now_ns);
   /// Looks for timeouts, then hands over what is to be reported now.
   std::vector<ProbeReport> take_reports(std::int64_t now_ns);
   /// When next() or take_reports() will have something; kNever when idle.
@@ -108,7 +109,8 @@ class ProbeScheduler {
   };
 
   Order* find(std::uint64_t id);
-  static void resolve(Order& order, Item& item, const IpAddress& responder, std::int64_t rtt_ns, std::int64_t now_ns);
+  /// What came of an item; `outcome` without the item's own values.
+  static void resolve(Order& order, Item& item, ProbeOutcome outcome, std::int64_t now_ns);
   static void expire(Order& order, std::int64_t now_ns);
   static std::int64_t wake_of(const Order& order);
   void forget(std::size_t index);

@@ -28,6 +28,10 @@ bool SteeringReconciler::want(std::uint64_t revision, std::span<const Steering> 
     }
   }
   std::erase_if(seen_, [&](const auto& flow) { return !wanted_.contains(flow.first); });
+  std::erase_if(released_, [&](const auto& entry) {
+    const auto wanted = wanted_.find(entry.first);
+    return wanted == wanted_.end() || wanted->second != entry.second.port;
+  });
   drop_settled_failures();
   ++generation_;
   return true;
@@ -36,7 +40,9 @@ bool SteeringReconciler::want(std::uint64_t revision, std::span<const Steering> 
 void SteeringReconciler::observe(std::span<const FlowSample> samples) {
   ++reading_;
   std::map<FlowKey, std::uint16_t> held;
+  std::map<FlowKey, std::uint64_t> packets_of_released;
   for (const FlowSample& sample : samples) {
+    if (released_.contains(sample.key)) packets_of_released.emplace(sample.key, sample.counters.packets);
     if (sample.steer_port != 0) held.emplace(sample.key, sample.steer_port);
     if (!wanted_.contains(sample.key)) continue;
     std::uint64_t& last = seen_[sample.key];
@@ -44,15 +50,39 @@ void SteeringReconciler::observe(std::span<const FlowSample> samples) {
     last = reading_;
   }
   std::erase_if(seen_, [&](const auto& flow) { return flow.second != reading_; });
+  end_releases(packets_of_released);
   if (held == programmed_) return;
   programmed_ = std::move(held);
   drop_settled_failures();
   ++generation_;
 }
 
+void SteeringReconciler::end_releases(const std::map<FlowKey, std::uint64_t>& packets) {
+  for (auto it = released_.begin(); it != released_.end();) {
+    Released& released = it->second;
+    const auto now = packets.find(it->first);
+    const std::uint64_t count = now == packets.end() ? 0 : now->second;
+    const bool sends = released.packets && count > *released.packets;
+    released.packets = count;
+    if (sends && released.why.until_it_sends) {
+      it = released_.erase(it);
+      ++generation_;
+    } else {
+      ++it;
+    }
+  }
+}
+
+bool SteeringReconciler::release(const FlowKey& key, Release why) {
+  const std::uint16_t port = programmed_port(key);
+  if (port == 0 || released_.contains(key)) return false;
+  released_.insert_or_assign(key, Released{std::move(why), port, std::nullopt});
+  ++generation_;
+  return true;
+}
+
 std::vector<Steering> SteeringReconciler::due(std::int64_t now_ns) const {
   std::vector<Steering> actions;
-  if (!has_wish_) return actions;
   const auto ready = [&](const Steering& action) {
     const auto failed = failures_.find(action.key);
     return failed == failures_.end() || failed->second.action != action || failed->second.retry_ns <= now_ns;
@@ -61,10 +91,10 @@ std::vector<Steering> SteeringReconciler::due(std::int64_t now_ns) const {
     if (const Steering action{key, port}; ready(action)) actions.push_back(action);
   };
   for (const auto& [key, port] : programmed_) {
-    if (wanted_port(key) == 0) add(key, 0);
+    if (released_.contains(key) || (has_wish_ && wanted_port(key) == 0)) add(key, 0);
   }
   for (const auto& [key, port] : wanted_) {
-    if (programmed_port(key) != port) add(key, port);
+    if (programmed_port(key) != port && !released_.contains(key)) add(key, port);
   }
   return actions;
 }
@@ -99,8 +129,11 @@ std::vector<Steering> SteeringReconciler::programmed() const {
 
 std::vector<SteeringProblem> SteeringReconciler::problems() const {
   std::vector<SteeringProblem> all = refused_;
-  all.reserve(refused_.size() + failures_.size());
+  all.reserve(refused_.size() + failures_.size() + released_.size());
   for (const auto& [key, failure] : failures_) all.push_back({failure.action, failure.reason});
+  for (const auto& [key, released] : released_) {
+    if (wanted_.contains(key)) all.push_back({{key, released.port}, released.why.reason});
+  }
   return all;
 }
 
@@ -118,6 +151,7 @@ void SteeringReconciler::drop_settled_failures() {
 }
 
 std::uint16_t SteeringReconciler::wanted_port(const FlowKey& key) const {
+  if (released_.contains(key)) return 0;
   const auto found = wanted_.find(key);
   return found == wanted_.end() ? std::uint16_t{0} : found->second;
 }

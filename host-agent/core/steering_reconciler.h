@@ -28,8 +28,15 @@ struct SteeringProblem {
   std::string reason;
 };
 
+/// Why an entry is let go though the controller may still want it, and until when: for good, or until the flow sends
+/// again. A set without the entry, or with another port for the flow, ends it in any case.
+struct Release {
+  std::string reason;
+  bool until_it_sends = false;
+};
+
 /// Makes what the kernel holds equal to what the controller wants, one entry a flow. Fail static: until a controller
-/// has said what it wants (and again after every restart) nothing is touched.
+/// has said what it wants (and again after every restart) nothing is touched but what release() names.
 class SteeringReconciler {
  public:
   struct Limits {
@@ -48,6 +55,9 @@ class SteeringReconciler {
   bool want(std::uint64_t revision, std::span<const Steering> entries);
   /// Takes what the kernel holds, from a full reading. A flow that has appeared is worked on again at once.
   void observe(std::span<const FlowSample> samples);
+  /// Lets an entry go that has become stale, whatever the controller wants; false when the flow is not steered, or let
+  /// go already.
+  bool release(const FlowKey& key, Release why);
   /// What to do now; port 0: let go. Each must be answered with done().
   [[nodiscard]] std::vector<Steering> due(std::int64_t now_ns) const;
   /// Tells how an action went; a failed one is tried again after a back-off.
@@ -56,7 +66,7 @@ class SteeringReconciler {
   /// Last revision taken; 0 before the first.
   [[nodiscard]] std::uint64_t revision() const { return revision_; }
   [[nodiscard]] bool has_wish() const { return has_wish_; }
-  [[nodiscard]] bool wants(const FlowKey& key) const { return wanted_.contains(key); }
+  [[nodiscard]] bool wants(const FlowKey& key) const { return wanted_port(key) != 0; }
   /// What the kernel holds, ordered by flow.
   [[nodiscard]] std::vector<Steering> programmed() const;
   [[nodiscard]] std::vector<SteeringProblem> problems() const;
@@ -73,7 +83,14 @@ class SteeringReconciler {
     Backoff backoff;
   };
 
+  struct Released {
+    Release why;
+    std::uint16_t port = 0;
+    std::optional<std::uint64_t> packets;  // of the flow, as last read
+  };
+
   void drop_settled_failures();
+  void end_releases(const std::map<FlowKey, std::uint64_t>& packets);
   [[nodiscard]] std::uint16_t wanted_port(const FlowKey& key) const;
   [[nodiscard]] std::uint16_t programmed_port(const FlowKey& key) const;
 
@@ -84,6 +101,7 @@ class SteeringReconciler {
   std::unordered_map<FlowKey, std::uint16_t> wanted_;
   std::map<FlowKey, std::uint16_t> programmed_;
   std::map<FlowKey, Failure> failures_;
+  std::map<FlowKey, Released> released_;
   std::vector<SteeringProblem> refused_;             // entries of the last set that cannot be
   std::unordered_map<FlowKey, std::uint64_t> seen_;  // wanted flows in the kernel, and the reading that had them
   std::uint64_t reading_ = 0;

@@ -3,12 +3,14 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <net/if.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -33,6 +35,10 @@ constexpr std::string_view kLinkPrefix = "tcx_";
 constexpr std::string_view kQdiscPrefix = "clsact_";
 constexpr std::uint32_t kTcHandle = 0x7e;
 constexpr std::uint32_t kTcPriority = 1;  // the sooner, the less is hidden by filters that end the chain
+
+struct FreeInterfaceNames {
+  void operator()(struct if_nameindex* names) const { if_freenameindex(names); }
+};
 
 const char* name_of(FlowDirection direction) { return direction == FlowDirection::kEgress ? "egress" : "ingress"; }
 
@@ -147,7 +153,11 @@ Result<void> attach_tcx(const std::string& pin_directory, const BpfHook& hook, i
   const auto id = program_id(program_fd);
   if (!id) return id.error();
   const std::string path = link_path(pin_directory, hook);
-  if (const UniqueFd pinned(bpf_obj_get(path.c_str())); pinned && link_is_in_force(pinned.get(), hook, *id)) return {};
+  if (const UniqueFd pinned(bpf_obj_get(path.c_str())); pinned) {
+    if (link_is_in_force(pinned.get(), hook, *id)) return {};
+    // Another program of ours is replaced in one step; a link whose interface is gone is of no more use.
+    if (bpf_link_update(pinned.get(), program_fd, nullptr) == 0 && link_is_in_force(pinned.get(), hook, *id)) return {};
+  }
   if (auto removed = remove_link(path); !removed) return removed;
   const bpf_attach_type type = hook.direction == FlowDirection::kEgress ? kTcxEgress : kTcxIngress;
   const BpfMessages messages;
@@ -159,6 +169,48 @@ Result<void> attach_tcx(const std::string& pin_directory, const BpfHook& hook, i
 
 Result<void> detach_tcx(const std::string& pin_directory, const BpfHook& hook) {
   return remove_link(link_path(pin_directory, hook));
+}
+
+Result<std::vector<std::uint32_t>> all_ifindexes() {
+  const std::unique_ptr<struct if_nameindex, FreeInterfaceNames> names(::if_nameindex());
+  if (!names) return errno_error("list the interfaces of this network namespace");
+  std::vector<std::uint32_t> all;
+  for (const struct if_nameindex* entry = names.get(); entry->if_index != 0; ++entry) all.push_back(entry->if_index);
+  return all;
+}
+
+Result<void> replace_programs(const std::string& pin_directory, std::span<const std::uint32_t> old_ids, int egress_fd,
+                              int ingress_fd) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(pin_directory, error)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kLinkPrefix)) continue;
+    const UniqueFd link(bpf_obj_get(entry.path().c_str()));
+    if (!link) return errno_error("open " + entry.path().string());
+    const bool egress = name.starts_with(std::string(kLinkPrefix) + name_of(FlowDirection::kEgress));
+    // ENOLINK: its interface is gone.
+    if (bpf_link_update(link.get(), egress ? egress_fd : ingress_fd, nullptr) != 0 && errno != ENOLINK) {
+      return errno_error("replace the program of " + entry.path().string());
+    }
+  }
+  if (error) return errno_error("list " + pin_directory, error.value());
+  const auto interfaces = all_ifindexes();
+  if (!interfaces) return interfaces.error();
+  const BpfMessages messages;
+  for (const std::uint32_t ifindex : *interfaces) {
+    for (const FlowDirection direction : {FlowDirection::kEgress, FlowDirection::kIngress}) {
+      const bpf_tc_hook point = tc_hook({ifindex, direction});
+      const std::uint32_t present = filter_program_id(point);
+      if (present == 0 || std::find(old_ids.begin(), old_ids.end(), present) == old_ids.end()) continue;
+      bpf_tc_opts filter = our_filter();
+      filter.prog_fd = direction == FlowDirection::kEgress ? egress_fd : ingress_fd;
+      filter.flags = BPF_TC_F_REPLACE;
+      if (const int replaced = bpf_tc_attach(&point, &filter); replaced != 0) {
+        return messages.error("replace the program at " + describe({ifindex, direction}), -replaced);
+      }
+    }
+  }
+  return {};
 }
 
 Result<void> release_attachment_pins(const std::string& pin_directory) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/base/result.h"
 #include "host-agent/core/flow_sample.h"
@@ -20,6 +21,12 @@ struct BpfHook {
 /// is attached already is fine; detaching what is not, too.
 Result<void> attach_tcx(const std::string& pin_directory, const BpfHook& hook, int program_fd);
 Result<void> detach_tcx(const std::string& pin_directory, const BpfHook& hook);
+/// Interfaces of the calling thread's network namespace.
+Result<std::vector<std::uint32_t>> all_ifindexes();
+/// Puts programs into the place of others, on each hook in one step: on all TCX links pinned in `pin_directory`, and
+/// where one of `old_ids` is attached by clsact.
+Result<void> replace_programs(const std::string& pin_directory, std::span<const std::uint32_t> old_ids, int egress_fd,
+                              int ingress_fd);
 /// Detaches all TCX links pinned in `pin_directory`, those of other ABI versions too, and forgets which qdiscs we made.
 Result<void> release_attachment_pins(const std::string& pin_directory);
 /// Whether the kernel lets this process load tc programs at all; an Error says what to do.

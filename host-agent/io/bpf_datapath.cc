@@ -20,19 +20,17 @@
 #include "common/roce/source_port.h"
 #include "host-agent/io/bpf_attachment.h"
 #include "host-agent/io/bpf_convert.h"
+#include "host-agent/io/bpf_map_walk.h"
 #include "host-agent/io/bpf_objects.h"
+#include "host-agent/io/bpf_pinned_steering.h"
 
 namespace te::agent {
 namespace {
 
 constexpr std::array kDirections{FlowDirection::kEgress, FlowDirection::kIngress};
-constexpr std::uint32_t kFirstBatch = 1024;
 
 struct FreeRingBuffer {
   void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
-};
-struct FreeInterfaceNames {
-  void operator()(struct if_nameindex* names) const { if_freenameindex(names); }
 };
 
 /// The index of an interface that carries Ethernet frames, which is what the programs parse.
@@ -55,29 +53,16 @@ Result<std::uint32_t> ethernet_ifindex(const std::string& interface) {
   return ifindex;
 }
 
-/// Calls `take` with each key and value of a hash map.
+/// Calls `take` with each key and value of a flow map.
 template <class Key>
 Result<void> for_each_flow(int map_fd, const std::function<void(const Key&, const TeFlow&)>& take) {
-  std::vector<Key> keys(kFirstBatch);
-  std::vector<TeFlow> flows(kFirstBatch);
-  std::uint32_t position = 0;
-  bool first = true;
-  while (true) {
-    auto count = static_cast<std::uint32_t>(keys.size());
-    std::uint32_t next = 0;
-    const int failed =
-        bpf_map_lookup_batch(map_fd, first ? nullptr : &position, &next, keys.data(), flows.data(), &count, nullptr);
-    if (failed != 0 && errno == ENOSPC) {  // one hash bucket holds more than the batch
-      keys.resize(2 * keys.size());
-      flows.resize(keys.size());
-      continue;
-    }
-    if (failed != 0 && errno != ENOENT) return errno_error("read the flow map");
-    for (std::uint32_t i = 0; i < count; ++i) take(keys[i], flows[i]);
-    if (failed != 0) return {};
-    position = next;
-    first = false;
-  }
+  return for_each_entry(map_fd, sizeof(Key), sizeof(TeFlow), [&take](auto key_bytes, auto flow_bytes) {
+    Key key;
+    TeFlow flow;
+    std::memcpy(&key, key_bytes.data(), sizeof key);
+    std::memcpy(&flow, flow_bytes.data(), sizeof flow);
+    take(key, flow);
+  });
 }
 
 Error control_error(int error_number, const std::string& doing) {
@@ -119,11 +104,11 @@ std::string describe(const FlowKey& key) {
   return key.source.to_string() + " > " + key.destination.to_string() + " QPN " + std::to_string(key.destination_qpn);
 }
 
-/// Ids of the programs pinned in a directory, of any ABI version.
+/// Ids of the programs pinned in a directory, of any ABI version, and of a successor that did not finish.
 std::vector<std::uint32_t> pinned_program_ids(const std::string& directory) {
   std::vector<std::uint32_t> ids;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory, error)) {
     if (!entry.path().filename().string().starts_with("program_")) continue;
     const UniqueFd program(bpf_obj_get(entry.path().c_str()));
     if (!program) continue;
@@ -180,7 +165,18 @@ BpfDatapath& BpfDatapath::operator=(BpfDatapath&&) noexcept = default;
 BpfDatapath::~BpfDatapath() = default;
 
 Result<BpfDatapath> BpfDatapath::open(const BpfDatapathOptions& options) {
-  auto objects = BpfObjects::open(options.pin_directory);
+  const auto version = pinned_abi_version(options.pin_directory);
+  if (!version) return version.error();
+  if (!*version || **version == kTeAbiVersion) return open_with(options, BpfObjects::open(options.pin_directory));
+  auto successor = succeed(options);
+  if (successor) return successor;
+  return with_context(std::move(successor).error(),
+                      "take over from the programs of ABI version " + std::to_string(**version) + " pinned in " +
+                          options.pin_directory +
+                          " (they go on steering; `host-agent cleanup` removes them and lets all steered flows go)");
+}
+
+Result<BpfDatapath> BpfDatapath::open_with(const BpfDatapathOptions& options, Result<BpfObjects> objects) {
   if (!objects) return std::move(objects).error();
   auto state = std::make_unique<State>();
   state->pin_directory = options.pin_directory;
@@ -188,6 +184,24 @@ Result<BpfDatapath> BpfDatapath::open(const BpfDatapathOptions& options) {
   state->ring.reset(ring_buffer__new(state->objects.events.get(), State::on_event, state.get(), nullptr));
   if (!state->ring) return errno_error("map the ring buffer of events");
   return BpfDatapath(std::move(state));
+}
+
+/// First the new maps get the steering, then each hook the new program in one step: no packet misses its steering.
+Result<BpfDatapath> BpfDatapath::succeed(const BpfDatapathOptions& options) {
+  const auto steering = read_pinned_steering(options.pin_directory);
+  if (!steering) return steering.error();
+  const std::vector<std::uint32_t> old_ids = pinned_program_ids(options.pin_directory);
+  auto datapath = open_with(options, BpfObjects::open_successor(options.pin_directory));
+  if (!datapath) return datapath;
+  for (const PinnedSteering& flow : *steering) {
+    if (auto set = datapath->set_steering(flow.key, flow.port); !set) return std::move(set).error();
+  }
+  const State& state = *datapath->state_;
+  auto replaced = replace_programs(options.pin_directory, old_ids, state.program_of(FlowDirection::kEgress),
+                                   state.program_of(FlowDirection::kIngress));
+  if (!replaced) return std::move(replaced).error();
+  if (auto moved = succeed_pins(options.pin_directory); !moved) return std::move(moved).error();
+  return datapath;
 }
 
 Result<AttachMode> BpfDatapath::attach(const std::string& interface, AttachMode wanted) {
@@ -260,12 +274,11 @@ Result<BpfDatapath::Losses> BpfDatapath::losses() const {
 
 Result<void> BpfDatapath::cleanup(const BpfDatapathOptions& options) {
   const std::vector<std::uint32_t> ids = pinned_program_ids(options.pin_directory);
-  const std::unique_ptr<struct if_nameindex, FreeInterfaceNames> names(::if_nameindex());
-  if (!names) return errno_error("list the interfaces of this network namespace");
-  for (const struct if_nameindex* entry = names.get(); entry->if_index != 0; ++entry) {
+  const auto interfaces = all_ifindexes();
+  if (!interfaces) return interfaces.error();
+  for (const std::uint32_t ifindex : *interfaces) {
     for (const FlowDirection direction : kDirections) {
-      if (auto detached = detach_clsact(options.pin_directory, {entry->if_index, direction}, ids); !detached)
-        return detached;
+      if (auto detached = detach_clsact(options.pin_directory, {ifindex, direction}, ids); !detached) return detached;
     }
   }
   if (auto detached = release_attachment_pins(options.pin_directory); !detached) return detached;

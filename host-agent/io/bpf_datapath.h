@@ -12,6 +12,8 @@
 
 namespace te::agent {
 
+struct BpfObjects;
+
 enum class AttachMode : std::uint8_t { kAuto, kTcx, kClsact };
 
 struct BpfDatapathOptions {
@@ -29,8 +31,9 @@ class BpfDatapath {
         0;  ///< of steered flows, sent with their own port since they could not be changed
   };
 
-  /// Loads and pins, or adopts what is pinned already. Errors say what was tried and what to do (not root, no bpffs,
-  /// ...).
+  /// Loads and pins, or adopts what is pinned already. From programs of another ABI version it takes over: all steering
+  /// goes on without a gap, counters begin anew. Errors say what was tried and what to do (not root, no bpffs, a pinned
+  /// layout that cannot be read, ...).
   static Result<BpfDatapath> open(const BpfDatapathOptions& options);
   BpfDatapath(BpfDatapath&&) noexcept;
   BpfDatapath& operator=(BpfDatapath&&) noexcept;
@@ -64,6 +67,8 @@ class BpfDatapath {
 
  private:
   struct State;
+  static Result<BpfDatapath> open_with(const BpfDatapathOptions& options, Result<BpfObjects> objects);
+  static Result<BpfDatapath> succeed(const BpfDatapathOptions& options);
   explicit BpfDatapath(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -29,6 +29,8 @@ namespace fs = std::filesystem;
 
 // Pinned last: a directory without it was left by an agent that died while pinning.
 constexpr const char* kAbiPin = "abi";
+// Folder for the pins of those who take over, until they have.
+constexpr const char* kSuccessor = "next";
 
 struct Pin {
   const char* name;
@@ -118,21 +120,7 @@ Result<void> pin_all(const BpfObjects& objects, const fs::path& directory) {
   return pin(abi.get(), directory / kAbiPin);
 }
 
-Result<void> require_own_abi(const fs::path& directory) {
-  const std::string path = directory / kAbiPin;
-  const UniqueFd abi(bpf_obj_get(path.c_str()));
-  if (!abi) return errno_error("open " + path);
-  const std::uint32_t only = 0;
-  std::uint32_t version = 0;
-  if (bpf_map_lookup_elem(abi.get(), &only, &version) != 0) return errno_error("read " + path);
-  if (version == kTeAbiVersion) return {};
-  return Error{"the programs pinned in " + directory.string() + " have ABI version " + std::to_string(version) +
-               ", this agent has " + std::to_string(kTeAbiVersion) +
-               "; run `host-agent cleanup` (this lets all steered flows go), then start again"};
-}
-
 Result<BpfObjects> adopt(const fs::path& directory) {
-  if (auto own = require_own_abi(directory); !own) return std::move(own).error();
   BpfObjects objects;
   for (const Pin& entry : kPins) {
     const std::string path = directory / entry.name;
@@ -144,7 +132,33 @@ Result<BpfObjects> adopt(const fs::path& directory) {
   return objects;
 }
 
+Result<BpfObjects> load_and_pin(const fs::path& directory) {
+  auto loaded = load();
+  if (!loaded) return loaded;
+  if (auto removed = remove_pins(directory); !removed) return std::move(removed).error();
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) return errno_error("make " + directory.string(), error.value());
+  if (auto pinned = pin_all(*loaded, directory); !pinned) return std::move(pinned).error();
+  return loaded;
+}
+
 }  // namespace
+
+Result<std::optional<std::uint32_t>> pinned_abi_version(const std::string& directory) {
+  const fs::path path = fs::path(directory) / kAbiPin;
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    if (error) return errno_error("look into " + directory, error.value());
+    return std::optional<std::uint32_t>();
+  }
+  const UniqueFd abi(bpf_obj_get(path.c_str()));
+  if (!abi) return errno_error("open " + path.string());
+  const std::uint32_t only = 0;
+  std::uint32_t version = 0;
+  if (bpf_map_lookup_elem(abi.get(), &only, &version) != 0) return errno_error("read " + path.string());
+  return std::optional(version);
+}
 
 Result<BpfObjects> BpfObjects::open(const std::string& directory) {
   const fs::path path(directory);
@@ -152,13 +166,24 @@ Result<BpfObjects> BpfObjects::open(const std::string& directory) {
   std::error_code error;
   if (fs::exists(path / kAbiPin, error)) return adopt(path);
   if (error) return errno_error("look into " + directory, error.value());
-  auto loaded = load();
-  if (!loaded) return loaded;
-  if (auto removed = remove_pins(directory); !removed) return std::move(removed).error();
-  fs::create_directories(path, error);
-  if (error) return errno_error("make " + directory, error.value());
-  if (auto pinned = pin_all(*loaded, path); !pinned) return std::move(pinned).error();
-  return loaded;
+  return load_and_pin(path);
+}
+
+Result<BpfObjects> BpfObjects::open_successor(const std::string& directory) {
+  return load_and_pin(fs::path(directory) / kSuccessor);
+}
+
+Result<void> succeed_pins(const std::string& directory) {
+  const fs::path path(directory);
+  std::error_code error;
+  const auto move = [&](const char* name) {
+    if (!error) fs::rename(path / kSuccessor / name, path / name, error);
+  };
+  for (const Pin& entry : kPins) move(entry.name);
+  move(kAbiPin);
+  if (!error) fs::remove(path / kSuccessor, error);
+  if (error) return errno_error("put the new pins into " + directory, error.value());
+  return {};
 }
 
 Result<std::uint32_t> program_id(int program_fd) {
@@ -171,6 +196,9 @@ Result<std::uint32_t> program_id(int program_fd) {
 Result<void> remove_pins(const std::string& directory) {
   const fs::path path(directory);
   std::error_code error;
+  if (fs::exists(path / kSuccessor, error)) {
+    if (auto removed = remove_pins(path / kSuccessor); !removed) return removed;
+  }
   const auto remove = [&path, &error](const char* name) {
     if (!error) fs::remove(path / name, error);
   };

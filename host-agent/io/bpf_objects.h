@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/base/result.h"
@@ -20,9 +21,17 @@ struct BpfObjects {
   UniqueFd losses;
 
   /// Adopts what `directory` holds, or loads and pins; makes the directory. What an agent that died while pinning left
-  /// is taken away first. An Error when another ABI version is pinned.
+  /// is taken away first. What is pinned must be of this build's ABI version.
   static Result<BpfObjects> open(const std::string& directory);
+  /// Loads beside what `directory` holds, for succeed_pins().
+  static Result<BpfObjects> open_successor(const std::string& directory);
 };
+
+/// ABI version of the programs pinned in `directory`; none: there are none.
+Result<std::optional<std::uint32_t>> pinned_abi_version(const std::string& directory);
+/// Puts the pins of the successor into the place of those in `directory`. The version goes last: until then, and after
+/// a death on the way, what is pinned counts as of the old one.
+Result<void> succeed_pins(const std::string& directory);
 
 /// The kernel's number of a program; an Error when `program_fd` is none.
 Result<std::uint32_t> program_id(int program_fd);

@@ -57,7 +57,7 @@ Result<UniqueFd> open_listener_v4() {
   auto socket = open_raw(AF_INET, IPPROTO_ICMP);
   if (!socket) return socket;
   icmp_filter filter{};
-  filter.data = ~(1U << ICMP_TIME_EXCEEDED);
+  filter.data = ~(1U << ICMP_TIME_EXCEEDED | 1U << ICMP_DEST_UNREACH);
   if (!set_option(socket->get(), SOL_RAW, ICMP_FILTER, filter)) return errno_error("filter ICMP");
   set_option(socket->get(), SOL_SOCKET, SO_RCVBUF, kReceiveBufferBytes);
   return socket;
@@ -69,6 +69,7 @@ Result<UniqueFd> open_listener_v6() {
   icmp6_filter filter{};
   ICMP6_FILTER_SETBLOCKALL(&filter);
   ICMP6_FILTER_SETPASS(ICMP6_TIME_EXCEEDED, &filter);
+  ICMP6_FILTER_SETPASS(ICMP6_DST_UNREACH, &filter);
   if (!set_option(socket->get(), IPPROTO_ICMPV6, ICMP6_FILTER, filter)) return errno_error("filter ICMPv6");
   set_option(socket->get(), SOL_SOCKET, SO_RCVBUF, kReceiveBufferBytes);
   return socket;
@@ -214,16 +215,16 @@ void Prober::hear(int socket, bool v6) {
     if (v6) {
       std::array<std::uint8_t, 16> responder{};
       std::memcpy(responder.data(), &from.sin6_addr, responder.size());
-      take(parse_icmpv6_time_exceeded(packet), IpAddress::v6(responder));
+      take(parse_icmpv6_answer(packet), IpAddress::v6(responder));
     } else {
-      const auto exceeded = parse_icmpv4_time_exceeded(packet);
-      take(exceeded, exceeded ? exceeded->responder : IpAddress());
+      const auto answer = parse_icmpv4_answer(packet);
+      take(answer, answer ? answer->responder : IpAddress());
     }
   }
 }
 
-void Prober::take(const Result<TimeExceeded>& exceeded, const IpAddress& responder) {
-  if (exceeded && scheduler_.answer(exceeded->quoted, responder, monotonic_ns())) {
+void Prober::take(const Result<IcmpAnswer>& answer, const IpAddress& responder) {
+  if (answer && scheduler_.answer(answer->quoted, responder, answer->unreachable, monotonic_ns())) {
     ++counts_.answered;
   } else {
     ++counts_.unknown_answers;

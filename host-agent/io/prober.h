@@ -41,7 +41,7 @@ class Prober {
   boost::asio::awaitable<void> pace();
   boost::asio::awaitable<void> listen(boost::asio::posix::stream_descriptor& socket, bool v6);
   void hear(int socket, bool v6);
-  void take(const Result<TimeExceeded>& exceeded, const IpAddress& responder);
+  void take(const Result<IcmpAnswer>& answer, const IpAddress& responder);
   void send_due();
   Result<void> send(const Probe& probe);
   void deliver_reports();

@@ -30,8 +30,6 @@ constexpr std::chrono::seconds kConnectLimit{5};
 constexpr std::chrono::seconds kHelloLimit{10};
 // A controller with nothing to say sends nothing; TCP keep-alive finds out when it is gone.
 constexpr std::chrono::hours kIdleLimit{1};
-constexpr std::size_t kQueueLimitBytes = std::size_t{4} << 20;
-constexpr std::size_t kMostWaiting = 4096;
 
 void set_option(tcp::socket& socket, int level, int option, int value) {
   ::setsockopt(socket.native_handle(), level, option, &value, sizeof(value));
@@ -70,8 +68,7 @@ asio::awaitable<Result<std::vector<tcp::endpoint>>> resolve(const asio::any_io_e
 
 }  // namespace
 
-Uplink::Uplink(asio::io_context& io, std::vector<Endpoint> controllers, std::shared_ptr<asio::ssl::context> tls,
-               Handlers handlers)
+Uplink::Uplink(asio::io_context& io, std::vector<Endpoint> controllers, TlsSource tls, Handlers handlers)
     : io_(io),
       controllers_(std::move(controllers)),
       tls_(std::move(tls)),
@@ -108,7 +105,8 @@ void Uplink::stop() {
 }
 
 asio::awaitable<Result<TlsStream>> Uplink::connect(Endpoint controller) {
-  auto stream = std::make_shared<TlsStream>(io_, *tls_);
+  const auto tls = tls_();
+  auto stream = std::make_shared<TlsStream>(io_, *tls);
   connecting_ = stream;
   asio::steady_timer limit(io_, kConnectLimit);
   limit.async_wait([weak = std::weak_ptr(stream)](const boost::system::error_code& in_time) {

@@ -38,8 +38,14 @@ class Uplink {
     std::uint64_t events_lost = 0;  ///< events and probe results that found their queue full
   };
 
-  Uplink(boost::asio::io_context& io, std::vector<Endpoint> controllers, std::shared_ptr<boost::asio::ssl::context> tls,
-         Handlers handlers);
+  /// Above so much waiting output, state is refused; of events and of results, so many wait.
+  static constexpr std::size_t kQueueLimitBytes = std::size_t{4} << 20;
+  static constexpr std::size_t kMostWaiting = 4096;
+
+  /// What a session's TLS is made with; asked for each anew.
+  using TlsSource = std::function<std::shared_ptr<boost::asio::ssl::context>()>;
+
+  Uplink(boost::asio::io_context& io, std::vector<Endpoint> controllers, TlsSource tls, Handlers handlers);
 
   /// Keeps a session until stop(); spawn once.
   boost::asio::awaitable<void> run();
@@ -55,6 +61,9 @@ class Uplink {
   void pump();
 
   [[nodiscard]] bool has_session() const { return accepted_; }
+  /// Bytes handed to the session that are not on their way yet; events and results that wait for room.
+  [[nodiscard]] std::size_t queued_bytes() const { return connection_ ? connection_->queued_bytes() : 0; }
+  [[nodiscard]] std::size_t waiting() const { return events_.size() + results_.size(); }
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
  private:
@@ -66,7 +75,7 @@ class Uplink {
 
   boost::asio::io_context& io_;
   std::vector<Endpoint> controllers_;
-  std::shared_ptr<boost::asio::ssl::context> tls_;
+  TlsSource tls_;
   Handlers handlers_;
   boost::asio::steady_timer retry_;
   Backoff backoff_;

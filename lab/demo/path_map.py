@@ -13,7 +13,7 @@ def observe(lab, flows, seconds=0.3):
     spines = lab.names("spine")
     started = [lab.popen(leaf, [sys.executable, WATCHER, seconds, *spines], stdout=subprocess.PIPE, text=True)
                for leaf in lab.names("leaf")]
-    address = {lab.attachment(host)[2]: host for host in lab.names("host")}
+    address = {link["a"]["address"]: link["a"]["node"] for link in lab.links}
     by_key = {(flow.source, flow.destination, flow.destination_qpn): flow for flow in flows}
     taken = {}
     for process in started:
@@ -29,5 +29,5 @@ def flows_on_uplinks(lab, taken):
     """{(leaf, spine): [flow, ...]}, every uplink listed."""
     uplinks = {(leaf, spine): [] for leaf in lab.names("leaf") for spine in lab.names("spine")}
     for flow, spine in taken.items():
-        uplinks[lab.attachment(flow.source)[0], spine].append(flow)
+        uplinks[lab.attachment(flow.source, flow.nic)[0], spine].append(flow)
     return uplinks

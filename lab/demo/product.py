@@ -55,9 +55,9 @@ class Program:
 class Product:
     """Use it in a `with` inside that of its lab: leaving ends every program."""
 
-    def __init__(self, lab, programs, qp_source="file", attach="auto", log="info", extra=""):
+    def __init__(self, lab, programs, qp_source="file", attach="auto", log="info", extra="", switch_agents=False):
         """`programs`: directory of te-controller and host-agent; `qp_source`: file, none or netlink; `extra`: YAML that is
-        added to the controller's configuration."""
+        added to the controller's configuration; `switch_agents`: the switches have agents too."""
         self.lab = lab
         self.directory = lab.directory / "product"
         self.directory.mkdir(exist_ok=True)
@@ -67,6 +67,7 @@ class Product:
         self.attach = attach
         self.log_level = log
         self.extra = extra
+        self.switch_agents = switch_agents
         self.authority = Authority(self.directory / "certificates")
         self.controller = None
         self.agents = {}
@@ -86,8 +87,39 @@ class Product:
         self.start_controller()
         for host in self.lab.names("host"):
             self.agents[host] = self.start_agent(host)
+        if self.switch_agents:
+            self.start_switch_agents()
         for agent in self.agents.values():
             wait_for(agent.is_ready, 15, f"{agent.name} did not get ready")
+
+    def switches(self):
+        return self.lab.names("leaf") + self.lab.names("spine")
+
+    def start_switch_agents(self):
+        self.switch_agents = True
+        for switch in self.switches():
+            self.agents[switch] = self.start_agent(switch)
+
+    def wait_for_switch_agents(self, seconds=15):
+        """Until each is connected and has told of its links."""
+        def all_told():
+            self.check_alive()
+            nodes = {node["name"]: node for node in self.get("/v1/nodes")["nodes"]}
+            links = self.get("/v1/links")["links"]
+            switches = set(self.switches())
+            between = [link for link in links if {link["from"].split(":")[0], link["to"].split(":")[0]} <= switches]
+            return (all(nodes[switch].get("agent_connected") for switch in switches) and
+                    all(link["state"] == "healthy" for link in between))
+
+        wait_for(all_told, seconds, "not every switch's agent told of its links in time")
+
+    def end_switch_agents(self):
+        self.switch_agents = False
+        ending = [self.agents.pop(switch) for switch in self.switches() if switch in self.agents]
+        for agent in ending:
+            agent.process.terminate()
+        for agent in ending:
+            agent.end()
 
     def end(self):
         running = [program for program in [*self.agents.values(), self.controller] if program]
@@ -112,22 +144,26 @@ log: {self.log_level}
                                   self.directory / "controller.log")
         wait_for(self.controller.is_ready, 15, f"{self.controller.name} did not get ready")
 
-    def start_agent(self, host):
-        certificate, key = self.authority.issue(host)
-        source = f"file:{self.lab.directory}/qp/{host}.json" if self.qp_source == "file" else self.qp_source
-        config = self.directory / f"{host}.yaml"
-        config.write_text(f"""node: {host}
+    def start_agent(self, node):
+        certificate, key = self.authority.issue(node)
+        config = self.directory / f"{node}.yaml"
+        config.write_text(f"""node: {node}
 controllers: ["{CONTROLLER}:7411"]
 certificate: {certificate}
 key: {key}
 ca: {self.authority.certificate}
-interfaces: [eth0]
+log: {self.log_level}
+""" + (self.host_part(node) if node in self.lab.names("host") else "role: switch\n"))
+        return Program(self.lab, node, [self.programs / "host-agent", "run", "--config", config], self.directory / f"{node}.log")
+
+    def host_part(self, host):
+        source = f"file:{self.lab.directory}/qp/{host}.json" if self.qp_source == "file" else self.qp_source
+        interfaces = ", ".join(f"eth{nic}" for nic in range(self.lab.spec.get("nics", 1)))
+        return f"""interfaces: [{interfaces}]
 bpffs: {self.lab.directory}/bpffs
 qp_source: "{source}"
 attach: {self.attach}
-log: {self.log_level}
-""")
-        return Program(self.lab, host, [self.programs / "host-agent", "run", "--config", config], self.directory / f"{host}.log")
+"""
 
     def call(self, method, path):
         connection = UnixConnection(self.api_socket)

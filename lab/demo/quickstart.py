@@ -12,6 +12,7 @@ from pathlib import Path
 import ideal
 import path_map
 import picture
+from link_failure import LinkFailure, shortcomings
 from measure import Endpoints, Series, converged_at
 from product import Product
 from te_lab import Lab, LabError, Traffic
@@ -26,6 +27,9 @@ HOLD_S = 5.0
 BAR = 0.95
 GIVE_UP_S = 25.0
 TOLERANCE = 0.03
+# A dead link must not break a connection before its flows are put elsewhere: like NICs with adaptive retransmission.
+TIMEOUT_MS = 100
+RETRIES = 60
 MEGA = 1e6
 
 
@@ -39,6 +43,7 @@ def parse_arguments():
                         help="none: withhold the QP table from the agents (default file)")
     parser.add_argument("--family", type=int, choices=(4, 6), default=4, help="IP version of the fabric (default 4)")
     parser.add_argument("--attach", choices=("auto", "tcx", "clsact"), default="auto", help="how the agents attach their programs")
+    parser.add_argument("--no-failures", action="store_true", help="leave out the part in which a link is cut")
     parser.add_argument("--keep", action="store_true", help="leave everything running until Ctrl-C, to look around with tectl")
     parser.add_argument("--programs", type=Path, required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -100,7 +105,7 @@ class Quickstart:
                  seed=options.seed, family=options.family) as lab:
             print(f"lab {lab.id}: 8 hosts, 2 leaves, 4 spines, links of 50 Mbit/s; seed {options.seed}", flush=True)
             traffic = Traffic(lab, pattern="ring", qps=QPS, message_bytes=MESSAGE_BYTES, ack_every=ACK_EVERY,
-                              window_packets=WINDOW_PACKETS)
+                              window_packets=WINDOW_PACKETS, timeout_ms=TIMEOUT_MS, retries=RETRIES)
             with Product(lab, options.programs, options.qp_source, options.attach) as product:
                 self.show(lab, traffic, product)
                 if options.keep:
@@ -125,15 +130,45 @@ class Quickstart:
         steered = Phase(lab, flows, endpoints, links, begin_s, begin_s + HOLD_S)
         uplinks_after = path_map.flows_on_uplinks(lab, path_map.observe(lab, flows))
         self.take_counts(lab, product)
+        self.take_endpoint_counts(endpoints, acting_s)
+        if not self.options.no_failures:
+            self.cut_links(lab, traffic, product, flows, endpoints)
         if not self.options.keep:
             traffic.stop()
             endpoints.update()
-        self.take_endpoint_counts(endpoints, acting_s)
+        self.result["messages_lost"] = endpoints.count("messages_lost")
         self.record("ecmp", ecmp)
         self.record("steered", steered)
         self.print_table(lab, ecmp, steered, ideal_mbps, len(flows), best)
         self.print_paths(uplinks_before, uplinks_after)
+        self.print_failures()
         self.write(lab, flows, ecmp, steered, uplinks_before, uplinks_after, ideal_mbps, best)
+
+    def cut_links(self, lab, traffic, product, flows, endpoints):
+        """A cable is cut twice: while only hosts have agents, and while switches have some too."""
+        entries = []
+        for spine, switch_agents in zip(lab.names("spine"), (False, True)):
+            if switch_agents:
+                product.start_switch_agents()
+                product.wait_for_switch_agents()
+            leaf = lab.names("leaf")[0]
+            print(f"cutting {leaf}:{spine} ({'with' if switch_agents else 'without'} agents on the switches) for "
+                  "some 11 s", flush=True)
+            failure = LinkFailure(lab, product, flows, endpoints, leaf, spine)
+            entries += failure.run()
+            traffic.check()
+            failure.mend()
+        product.end_switch_agents()
+        self.result["link_failure"] = entries
+
+    def print_failures(self):
+        entries = self.result.get("link_failure", [])
+        if entries:
+            print(f"\n{'link cut':<12}{'switch agents':<15}{'known after':>12}{'restored after':>16}{'slowest flow':>14}{'ideal':>8}{'QPs a link':>12}")
+        for entry in entries:
+            print(f"{entry['kind']:<12}{'yes' if entry['switch_agents'] else 'no':<15}{entry['detect_ms']:>9} ms"
+                  f"{entry['restore_ms']:>13} ms{entry['min_flow_mbps']:>14.2f}{entry['ideal_min_flow_mbps']:>8.2f}"
+                  f"{entry['max_qps_per_link']:>12}")
 
     def observe(self, lab, traffic, flows, endpoints, links):
         """The stretch in which ECMP alone decides."""
@@ -268,6 +303,8 @@ Ctrl-C takes it down.""", flush=True)
                           ("qdisc_drops_after_convergence", "packets dropped by switch queues once converged")):
             if self.result[key]:
                 wrong.append(f"{self.result[key]} {what}")
+        for entry in self.result.get("link_failure", []):
+            wrong += shortcomings(entry)
         return wrong
 
 

@@ -42,10 +42,11 @@ class Flow:
     destination_qpn: int
     source_port: int
     answer_source_port: int
+    nic: int = 0
 
     @property
     def name(self):
-        return f"{self.source} \u2192 {self.destination} #{self.qp + 1}"
+        return f"{self.source} \u2192 {self.destination} #{self.qp + 1}" + (f" on eth{self.nic}" if self.nic else "")
 
 
 class Lab:
@@ -91,12 +92,12 @@ class Lab:
     def netns(self, node):
         return f"te-{self.id}-{node}"
 
-    def attachment(self, host):
-        """(leaf, its port towards the host, the host's fabric address)"""
+    def attachment(self, host, nic=0):
+        """(leaf, its port towards the host's NIC, the NIC's address)"""
         for link in self.links:
-            if link["a"]["node"] == host:
+            if (link["a"]["node"], link["a"]["port"]) == (host, f"eth{nic}"):
                 return link["b"]["node"], link["b"]["port"], link["a"]["address"]
-        raise LabError(f"lab {self.id} has no host {host}")
+        raise LabError(f"lab {self.id} has no host {host} with NIC eth{nic}")
 
     def popen(self, node, command, **options):
         """Starts a program in a node's namespace; it ends with us."""
@@ -105,6 +106,26 @@ class Lab:
 
     def exec(self, node, command, **options):
         return run(["ip", "netns", "exec", self.netns(node), *map(str, command)], **options)
+
+    def fail(self, port):
+        """Cuts the cable at `port` (NODE:PORT, either end); returns the time of the cut (time.monotonic())."""
+        return json.loads(run([self.program, "fail", "--id", self.id, port, "-o", "json"]))["cut_ns"] / 1e9
+
+    def restore(self, port):
+        """Makes the cable at `port` as new; returns the time at which both ends had their carrier again."""
+        return json.loads(run([self.program, "restore", "--id", self.id, port, "-o", "json"]))["restored_ns"] / 1e9
+
+    def degrade(self, port, loss=None, rate=None):
+        """Lets packets that `port` sends get lost (`loss`, a share of 1) or gives it another rate ("10mbit")."""
+        options = (["--loss", f"{100 * loss:.10g}%"] if loss else []) + (["--rate", rate] if rate else [])
+        run([self.program, "degrade", "--id", self.id, port, *options])
+
+    def switch(self, node, mode):
+        """normal, qpn-hash, spray, loopback-answers or silent."""
+        run([self.program, "switch", "--id", self.id, node, "--mode", mode])
+
+    def status(self):
+        return json.loads(run([self.program, "status", "--id", self.id, "-o", "json"]))[0]
 
     def link_bytes(self):
         """What every port of every switch has sent so far, by its own interface counter, Ethernet header counted:
@@ -128,10 +149,10 @@ class Lab:
     def flows(self):
         return [Flow(**entry) for entry in json.loads((self.directory / "traffic.json").read_text())]
 
-    def next_hops(self, source, destination, ports):
+    def next_hops(self, source, destination, ports, nic=0):
         """Spines that packets with these source ports take: the source leaf's own routing answers."""
-        leaf, port, address = self.attachment(source)
-        target = self.attachment(destination)[2]
+        leaf, port, address = self.attachment(source, nic)
+        target = self.attachment(destination, nic)[2]
         batch = "".join(f"route get {target} from {address} iif {port} ipproto udp sport {number} dport 4791\n"
                         for number in ports)
         lines = run(["ip", "-n", self.netns(leaf), "-batch", "-"], input=batch).splitlines()

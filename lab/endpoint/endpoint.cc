@@ -14,10 +14,11 @@
 #include <csignal>
 #include <ctime>
 #include <sstream>
-#include <unordered_map>
+#include <vector>
 
 #include "common/os/clock.h"
 #include "common/os/file.h"
+#include "lab/endpoint/nic.h"
 #include "lab/endpoint/plan.h"
 #include "lab/endpoint/queue_pair.h"
 #include "lab/endpoint/report.h"
@@ -28,13 +29,6 @@ namespace {
 
 constexpr std::int64_t kStatsIntervalNs = 100'000'000;
 constexpr std::int64_t kTableIntervalNs = 1'000'000'000;
-/// A NIC sends a little slower than the links carry, so that what queues does so in the NIC, where its QPs take turns,
-/// and not in the fabric, where a longer way of the acknowledgements would mean a smaller share.
-constexpr double kLineShare = 0.99;
-/// Line time that a late turn may catch up on at once.
-constexpr std::int64_t kMaxCatchUpNs = 10'000'000;
-constexpr std::size_t kReceiveLimit = 512;
-constexpr std::size_t kMaxWaiting = 256;
 
 volatile std::sig_atomic_t g_drain = 0;
 
@@ -48,23 +42,27 @@ std::int64_t turn_ns(const EndpointPlan& plan) {
 
 class Endpoint {
  public:
-  Endpoint(EndpointPlan plan, NicSockets sockets, StatsFile stats)
-      : plan_(std::move(plan)), sockets_(std::move(sockets)), stats_(std::move(stats)) {
+  /// `sockets`: of each NIC of the plan.
+  Endpoint(EndpointPlan plan, std::vector<NicSockets> sockets, StatsFile stats)
+      : plan_(std::move(plan)), stats_(std::move(stats)) {
+    std::vector<std::vector<QueuePair*>> of_nic(sockets.size());
+    qps_.reserve(plan_.qps.size());
     for (const QpPlan& qp : plan_.qps) {
-      by_qpn_.emplace(qp.qpn, qps_.size());
       qps_.emplace_back(plan_, qp);
+      of_nic[qp.nic].push_back(&qps_.back());
+    }
+    for (std::size_t nic = 0; nic < sockets.size(); ++nic) {
+      nics_.emplace_back(std::move(sockets[nic]), std::move(of_nic[nic]), plan_.rate_bps);
     }
   }
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+  ~Endpoint() = default;
 
   Result<void> run();
 
  private:
   void turn(std::int64_t now_ns);
-  void receive(std::int64_t now_ns);
-  void queue_control();
-  void queue_data(std::int64_t now_ns);
-  void queue(roce::Packet packet);
-  void flush();
   void report(std::int64_t now_ns, bool at_end);
   void wait_and_obey(std::int64_t until_ns);
   void obey(const std::string& line);
@@ -72,84 +70,24 @@ class Endpoint {
   static void say(const char* word) { (void)!::write(STDOUT_FILENO, word, std::char_traits<char>::length(word)); }
 
   EndpointPlan plan_;
-  NicSockets sockets_;
   StatsFile stats_;
-  std::vector<QueuePair> qps_;
-  std::unordered_map<std::uint32_t, std::size_t> by_qpn_;
-  std::vector<NicSockets::Outgoing> waiting_;  ///< built, not yet taken by the interface
-  EndpointCounters counters_;
+  std::vector<QueuePair> qps_;  ///< of all NICs; never moved
+  std::vector<Nic> nics_;
   std::string command_text_;
-  double line_bps_ = kLineShare * plan_.rate_bps;
   const char* state_ = "INIT";
-  std::size_t next_qp_ = 0;        ///< whose turn it is on the line
-  std::int64_t line_free_ns_ = 0;  ///< when the last bit that was queued has left
   std::int64_t next_stats_ns_ = 0;
   std::int64_t next_table_ns_ = 0;
-  std::uint16_t ip_id_ = 0;
   bool sending_ = false;
   bool draining_ = false;
   bool drained_said_ = false;
   bool ended_ = false;
 };
 
-void Endpoint::queue(roce::Packet packet) {
-  // Identification 0 would be replaced by the kernel, after the ICRC was made over it.
-  if (++ip_id_ == 0) ++ip_id_;
-  packet.ip_id = ip_id_;
-  line_free_ns_ += static_cast<std::int64_t>(static_cast<double>(wire_bytes(packet)) * 8e9 / line_bps_);
-  waiting_.push_back({packet.destination, roce::build(packet)});
-}
-
-void Endpoint::receive(std::int64_t now_ns) {
-  sockets_.receive(kReceiveLimit, [&](std::span<const std::uint8_t> bytes) {
-    const auto packet = roce::parse(bytes);
-    if (!packet) {
-      ++counters_.malformed;
-      return;
-    }
-    if (!roce::has_valid_icrc(bytes)) {
-      ++counters_.icrc_errors;
-      return;
-    }
-    const auto found = by_qpn_.find(packet->destination_qpn);
-    if (found == by_qpn_.end() || qps_[found->second].plan().remote != packet->source) {
-      ++counters_.unknown_qp;
-      return;
-    }
-    qps_[found->second].on_packet(*packet, now_ns);
-  });
-}
-
-void Endpoint::queue_control() {
-  for (QueuePair& qp : qps_) {
-    for (const roce::Packet& packet : qp.take_control()) queue(packet);
-  }
-}
-
-void Endpoint::queue_data(std::int64_t now_ns) {
-  // The line serves its QPs round robin, a packet each; it is busy until the last bit has left.
-  while (line_free_ns_ <= now_ns && waiting_.size() < kMaxWaiting) {
-    std::size_t tried = 0;
-    while (tried < qps_.size() && !qps_[(next_qp_ + tried) % qps_.size()].has_data(now_ns)) ++tried;
-    if (tried == qps_.size()) {
-      line_free_ns_ = std::max(line_free_ns_, now_ns);
-      return;
-    }
-    const std::size_t chosen = (next_qp_ + tried) % qps_.size();
-    queue(qps_[chosen].take_data(now_ns));
-    next_qp_ = (chosen + 1) % qps_.size();
-  }
-}
-
-void Endpoint::flush() {
-  const std::size_t sent = sockets_.send(waiting_);
-  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
-}
-
 void Endpoint::report(std::int64_t now_ns, bool at_end) {
   if (at_end || now_ns >= next_stats_ns_) {
-    counters_.receive_drops = sockets_.receive_drops();
-    stats_.append(stats_line(plan_.host, now_ns, qps_, counters_));
+    EndpointCounters total;
+    for (Nic& nic : nics_) total += nic.counters();
+    stats_.append(stats_line(plan_.host, now_ns, qps_, total));
     next_stats_ns_ = now_ns + kStatsIntervalNs;
   }
   if (at_end || now_ns >= next_table_ns_) {
@@ -178,8 +116,8 @@ void Endpoint::obey(const std::string& line) {
     std::uint32_t qpn = 0;
     std::uint32_t flow_label = 0;
     words >> qpn >> flow_label;
-    const auto found = by_qpn_.find(qpn);
-    if (found != by_qpn_.end()) qps_[found->second].set_flow_label(flow_label);
+    const auto found = std::ranges::find(qps_, qpn, [](const QueuePair& qp) { return qp.plan().qpn; });
+    if (found != qps_.end()) found->set_flow_label(flow_label);
   }
 }
 
@@ -203,14 +141,11 @@ void Endpoint::wait_and_obey(std::int64_t until_ns) {
 }
 
 void Endpoint::turn(std::int64_t now_ns) {
-  receive(now_ns);
-  line_free_ns_ = std::max(line_free_ns_, now_ns - kMaxCatchUpNs);
-  queue_control();
+  for (Nic& nic : nics_) nic.receive(now_ns);
   if (sending_) {
     for (QueuePair& qp : qps_) qp.on_time(now_ns);
-    queue_data(now_ns);
   }
-  flush();
+  for (Nic& nic : nics_) nic.send(now_ns, sending_);
   report(now_ns, false);
   if (g_drain != 0 && !draining_) drain();
   if (draining_ && !drained_said_ && std::ranges::all_of(qps_, [](const QueuePair& qp) { return qp.is_drained(); })) {
@@ -252,8 +187,12 @@ Result<void> run_endpoint(const std::string& plan_path) {
   watch_signals();
   auto plan = read_plan(plan_path);
   if (!plan) return std::move(plan).error();
-  auto sockets = NicSockets::open(plan->interface, plan->address);
-  if (!sockets) return std::move(sockets).error();
+  std::vector<NicSockets> sockets;
+  for (const NicPlan& nic : plan->nics) {
+    auto opened = NicSockets::open(nic.interface, nic.address);
+    if (!opened) return std::move(opened).error();
+    sockets.push_back(std::move(*opened));
+  }
   auto stats = StatsFile::create(plan->stats_path);
   if (!stats) return std::move(stats).error();
   // Default slack of 50 us, added to each of a thousand turns a second, would be felt as a slower line.
@@ -261,7 +200,7 @@ Result<void> run_endpoint(const std::string& plan_path) {
   // It stands for hardware: other programs on this machine must not slow it down. It sleeps in every turn.
   const sched_param urgency{.sched_priority = 1};
   if (::sched_setscheduler(0, SCHED_RR, &urgency) != 0) (void)::setpriority(PRIO_PROCESS, 0, -20);
-  return Endpoint(std::move(*plan), std::move(*sockets), std::move(*stats)).run();
+  return Endpoint(std::move(*plan), std::move(sockets), std::move(*stats)).run();
 }
 
 }  // namespace te::lab

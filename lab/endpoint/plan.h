@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,8 +12,14 @@
 
 namespace te::lab {
 
+struct NicPlan {
+  std::string interface = "eth0";
+  IpAddress address;
+};
+
 /// One end of a QP pair.
 struct QpPlan {
+  std::size_t nic = 0;  ///< index into EndpointPlan::nics
   std::uint32_t qpn = 0;
   std::uint32_t remote_qpn = 0;
   std::string peer;  ///< the other host's name
@@ -26,14 +33,15 @@ struct QpPlan {
 /// What one endpoint process does, as the parent writes it and the endpoint reads it.
 struct EndpointPlan {
   std::string host;
-  std::string interface = "eth0";
-  IpAddress address;
-  double rate_bps = 0;  ///< of the NIC, Ethernet header counted
+  std::vector<NicPlan> nics;
+  double rate_bps = 0;  ///< of each NIC, Ethernet header counted
   std::uint32_t path_mtu = 4096;
   Verb verb = Verb::kWrite;
   std::uint32_t message_bytes = 65536;
   std::uint32_t window_packets = 16;
   std::uint32_t ack_every = 4;
+  std::uint32_t timeout_ms = 250;
+  std::uint32_t retries = 7;
   std::string qp_table_path;
   std::string stats_path;
   std::vector<QpPlan> qps;

@@ -36,9 +36,12 @@ std::size_t wire_bytes(const roce::Packet& packet) { return roce::size_of(packet
 
 QueuePair::QueuePair(const EndpointPlan& endpoint, const QpPlan& plan)
     : plan_(plan),
-      address_(endpoint.address),
+      address_(endpoint.nics[plan.nic].address),
       requester_(MessageShape(endpoint.verb, endpoint.message_bytes, endpoint.path_mtu),
-                 Requester::Options{.first_psn = plan.send_psn, .window_packets = endpoint.window_packets}),
+                 Requester::Options{.first_psn = plan.send_psn,
+                                    .window_packets = endpoint.window_packets,
+                                    .timeout_ns = std::int64_t{endpoint.timeout_ms} * 1'000'000,
+                                    .retry_limit = static_cast<int>(endpoint.retries)}),
       responder_(plan.receive_psn, endpoint.ack_every),
       rate_(endpoint.rate_bps) {
   set_flow_label(plan.flow_label);

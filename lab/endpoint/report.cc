@@ -21,10 +21,11 @@ std::string qp_table_json(const std::vector<QueuePair>& qps, const char* state) 
   const char* comma = "";
   for (const QueuePair& qp : qps) {
     text += fmt::format(
-        R"({}{{"ifindex":0,"ifname":"rxe0","port":1,"lqpn":{},"rqpn":{},"type":"RC","state":"{}","rq-psn":{},"sq-psn":{},)"
+        R"({}{{"ifindex":{},"ifname":"rxe{}","port":1,"lqpn":{},"rqpn":{},"type":"RC","state":"{}","rq-psn":{},"sq-psn":{},)"
         R"("path-mig-state":"MIGRATED","pid":{},"comm":"te-lab"}})",
-        comma, qp.plan().qpn, qp.plan().remote_qpn, qp.requester().is_broken() ? "ERR" : state,
-        qp.responder().expected_psn(), qp.requester().next_psn(), ::getpid());
+        comma, qp.plan().nic, qp.plan().nic, qp.plan().qpn, qp.plan().remote_qpn,
+        qp.requester().is_broken() ? "ERR" : state, qp.responder().expected_psn(), qp.requester().next_psn(),
+        ::getpid());
     comma = ",";
   }
   return text + "]\n";

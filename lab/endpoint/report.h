@@ -20,6 +20,14 @@ struct EndpointCounters {
   std::uint64_t malformed = 0;
   std::uint64_t unknown_qp = 0;
   std::uint64_t receive_drops = 0;
+
+  EndpointCounters& operator+=(const EndpointCounters& other) {
+    icrc_errors += other.icrc_errors;
+    malformed += other.malformed;
+    unknown_qp += other.unknown_qp;
+    receive_drops += other.receive_drops;
+    return *this;
+  }
 };
 
 /// One line of counters, each since the start.

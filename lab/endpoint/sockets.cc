@@ -86,48 +86,52 @@ Result<UniqueFd> open_receiver(const std::string& interface, const IpAddress& ad
   return fd;
 }
 
-Result<UniqueFd> open_sender(bool v6) {
+socklen_t fill_address(const IpAddress& address, sockaddr_storage& out, std::uint16_t port = 0) {
+  std::memset(&out, 0, sizeof out);
+  const auto bytes = address.bytes();
+  if (address.is_v6()) {
+    auto* v6 = reinterpret_cast<sockaddr_in6*>(&out);
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    std::memcpy(&v6->sin6_addr, bytes.data(), bytes.size());
+    return sizeof *v6;
+  }
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&out);
+  v4->sin_family = AF_INET;
+  v4->sin_port = htons(port);
+  std::memcpy(&v4->sin_addr, bytes.data(), bytes.size());
+  return sizeof *v4;
+}
+
+int bind_to(int fd, const IpAddress& address, std::uint16_t port) {
+  sockaddr_storage where{};
+  const socklen_t size = fill_address(address, where, port);
+  return ::bind(fd, reinterpret_cast<const sockaddr*>(&where), size);
+}
+
+Result<UniqueFd> open_sender(const IpAddress& address) {
+  const bool v6 = address.is_v6();
   UniqueFd fd(::socket(v6 ? AF_INET6 : AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW));
   if (!fd) return errno_error("open a raw socket");
   const int on = 1;
   const int set = v6 ? ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_HDRINCL, &on, sizeof on)
                      : ::setsockopt(fd.get(), IPPROTO_IP, IP_HDRINCL, &on, sizeof on);
   if (set != 0) return errno_error("set a raw socket to whole packets");
+  // The packets carry their source address, but routing by source looks at the socket's.
+  if (bind_to(fd.get(), address, 0) != 0) return errno_error("bind a raw socket to " + address.to_string());
   (void)::setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUFFORCE, &kBufferBytes, sizeof kBufferBytes);
   return fd;
 }
 
-/// Owns UDP port 4791 and takes nothing, so that the kernel answers no packet with "port unreachable".
-Result<UniqueFd> open_port_owner(bool v6) {
-  UniqueFd fd(::socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+/// Owns UDP port 4791 of an address and takes nothing, so that the kernel answers no packet with "port unreachable".
+Result<UniqueFd> open_port_owner(const IpAddress& address) {
+  UniqueFd fd(::socket(address.is_v6() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd) return errno_error("open a UDP socket");
   auto filtered = set_filter(fd.get(), {statement(BPF_RET | BPF_K, 0)});
   if (!filtered) return filtered.error();
-  sockaddr_in6 any6{};
-  any6.sin6_family = AF_INET6;
-  any6.sin6_port = htons(roce::kUdpPort);
-  sockaddr_in any4{};
-  any4.sin_family = AF_INET;
-  any4.sin_port = htons(roce::kUdpPort);
-  const int bound = v6 ? ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&any6), sizeof any6)
-                       : ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&any4), sizeof any4);
+  const int bound = bind_to(fd.get(), address, roce::kUdpPort);
   if (bound != 0) return errno_error("bind UDP port 4791 (is another endpoint running in this namespace?)");
   return fd;
-}
-
-socklen_t fill_address(const IpAddress& address, sockaddr_storage& out) {
-  std::memset(&out, 0, sizeof out);
-  const auto bytes = address.bytes();
-  if (address.is_v6()) {
-    auto* v6 = reinterpret_cast<sockaddr_in6*>(&out);
-    v6->sin6_family = AF_INET6;
-    std::memcpy(&v6->sin6_addr, bytes.data(), bytes.size());
-    return sizeof *v6;
-  }
-  auto* v4 = reinterpret_cast<sockaddr_in*>(&out);
-  v4->sin_family = AF_INET;
-  std::memcpy(&v4->sin_addr, bytes.data(), bytes.size());
-  return sizeof *v4;
 }
 
 }  // namespace
@@ -147,11 +151,11 @@ NicSockets::~NicSockets() = default;
 
 Result<NicSockets> NicSockets::open(const std::string& interface, const IpAddress& address) {
   auto state = std::make_unique<State>();
-  auto port_owner = open_port_owner(address.is_v6());
+  auto port_owner = open_port_owner(address);
   if (!port_owner) return std::move(port_owner).error();
   auto receiver = open_receiver(interface, address);
   if (!receiver) return std::move(receiver).error();
-  auto sender = open_sender(address.is_v6());
+  auto sender = open_sender(address);
   if (!sender) return std::move(sender).error();
   state->port_owner = std::move(*port_owner);
   state->receiver = std::move(*receiver);

@@ -60,6 +60,7 @@ void Controller::wake() {
 void Controller::pump() {
   for (const Outgoing& outgoing : engine_->take_outgoing(monotonic_ns()))
     agents_->send(outgoing.node, outgoing.message);
+  for (const std::string& news : engine_->take_link_news()) spdlog::warn("{}", news);
   PersistentChange change = engine_->take_changes();
   log_moves(change);
   store_->write(std::move(change));

@@ -43,7 +43,10 @@ std::string hint_for(const ApiTarget& api, const boost::system::error_code& prob
     return "nothing listens there: is te-controller running, and is this its 'api: listen:' address?";
   if (problem == asio::error::host_not_found || problem == asio::error::host_not_found_try_again)
     return "no such host; correct the name, or give its address";
-  if (problem.category() == asio::error::get_ssl_category())
+  const bool ended = problem == asio::error::connection_reset || problem == asio::error::broken_pipe ||
+                     problem == asio::error::eof || problem == http::error::end_of_stream ||
+                     problem == asio::ssl::error::stream_truncated;
+  if (ended || problem.category() == asio::error::get_ssl_category())
     return "it speaks no TLS, or does not accept what --cert shows (expired, revoked, or of another authority)";
   return "is the address right, and is there a route and no firewall between?";
 }

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kCallLimit{5000};
 constexpr std::chrono::milliseconds kFollowInterval{500};
-constexpr std::size_t kLargestTokenFile = 4096;
 constexpr int kMostEvents = 2000;
 
 struct Answer {
@@ -68,7 +67,7 @@ Result<ApiTarget> target_of(const CallOptions& options) {
   if (options.certificate.empty() != options.key.empty())
     return Error{"--cert and --key belong together: give both or none"};
   if (options.token_file.empty()) return target;
-  const auto token = read_regular_file(options.token_file, kLargestTokenFile);
+  const auto token = read_file(options.token_file);
   if (!token) return token.error();
   target->token = token->substr(0, token->find_first_of(" \r\n\t"));
   if (target->token.empty()) return Error{options.token_file + " holds no token; its first word is to be one"};

@@ -143,14 +143,13 @@ void CommandLine::add_certs() {
   CLI::App* certs = group("certs", "Certificates and enrolment tokens; needs no controller");
   CLI::App* init = local(*certs, "init", "Make an authority, and the controller's certificate",
                          [this] { return certs_init(authority_, hosts_, authority_days_); });
-  init->add_option("--san", hosts_, "An address or name that the controller is reached by; can be given again")
-      ->type_name("HOST");
   init->add_option("--days", authority_days_, "How long the authority is good")
       ->check(CLI::Range(1, kLongestDays))
       ->type_name("DAYS");
   CLI::App* issue = local(*certs, "issue", "Make a key and certificate for a node, or for a user of the API",
-                          [this] { return certs_issue(authority_, name_, out_, days_); });
-  issue->add_option("NAME", name_, "The node as in the topology file, or the user as in 'api: roles:'")->required();
+                          [this] { return certs_issue(authority_, name_, hosts_, out_, days_); });
+  issue->add_option("NAME", name_, "The node as in the topology file, the user as in 'api: roles:', or te-controller")
+      ->required();
   issue->add_option("--out", out_, "Where to write NAME.pem and NAME.key (default: here)")->type_name("DIR");
   issue->add_option("--days", days_, "How long it is good")->check(CLI::Range(1, kLongestDays))->type_name("DAYS");
   CLI::App* token = local(*certs, "token", "Make a token with which a node can enrol once",
@@ -162,6 +161,9 @@ void CommandLine::add_certs() {
   revoke->add_option("NAME", name_, "All of this node or user, or the one with this serial number")->required();
   CLI::App* list = local(*certs, "list", "What was issued, and what of that is revoked",
                          [this] { return certs_list(authority_, options_.json); });
+  for (CLI::App* command : {init, issue})
+    command->add_option("--san", hosts_, "An address or name that the controller is reached by; can be given again")
+        ->type_name("HOST");
   for (CLI::App* command : {init, issue, token, revoke, list})
     command->add_option("--dir", authority_, "The authority's directory (default /etc/roce-te/ca)")->type_name("DIR");
 }

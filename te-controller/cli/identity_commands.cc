@@ -64,13 +64,15 @@ int certs_init(const std::string& directory, const std::vector<std::string>& hos
               directory + "/te-controller.pem with its key\nkeep ca.key where only administrators can read it\n");
 }
 
-int certs_issue(const std::string& directory, const std::string& name, const std::string& out, int days) {
+int certs_issue(const std::string& directory, const std::string& name, const std::vector<std::string>& hosts,
+                const std::string& out, int days) {
   if (!is_certificate_name(name)) return complain(bad_name(name), kUsage);
-  if (name == kController)
-    return complain("'te-controller' is the controller's own name; see 'tectl certs init'", kUsage);
+  const bool server = name == kController;
+  if (!server && !hosts.empty()) return complain("--san is of use for 'te-controller' only", kUsage);
   const auto authority = Authority::open(directory);
   if (!authority) return complain(authority.error().message + "; 'tectl certs init' makes one", kRefused);
-  const auto done = issue(*authority, {.name = name, .hosts = {}, .days = days}, out);
+  const CertificateUse use = server ? CertificateUse::kServer : CertificateUse::kClient;
+  const auto done = issue(*authority, {.name = name, .use = use, .hosts = hosts, .days = days}, out);
   if (!done) return complain(done.error().message, kRefused);
   return show("wrote " + out + "/" + name + ".pem and " + out + "/" + name + ".key\n");
 }

@@ -12,8 +12,10 @@ namespace te {
 
 /// Makes an authority in `directory`, and the controller's certificate there, good for `hosts`.
 int certs_init(const std::string& directory, const std::vector<std::string>& hosts, int days);
-/// Writes NAME.pem and NAME.key to `out`. For a node, or for somebody who uses the API over TCP.
-int certs_issue(const std::string& directory, const std::string& name, const std::string& out, int days);
+/// Writes NAME.pem and NAME.key to `out`: for a node, for somebody who uses the API over TCP, or for te-controller,
+/// which alone is reached by `hosts`.
+int certs_issue(const std::string& directory, const std::string& name, const std::vector<std::string>& hosts,
+                const std::string& out, int days);
 int certs_revoke(const std::string& directory, const std::string& name_or_serial);
 int certs_list(const std::string& directory, bool json);
 /// Prints a new enrolment token.

@@ -51,6 +51,11 @@ Tone tone_of_move(const std::string& state) {
   return Tone::kPlain;
 }
 
+Tone tone_of_link(const v1::LinkView& link) {
+  if (!link.takes_flows()) return Tone::kBad;
+  return link.state() == "healthy" ? Tone::kGood : Tone::kFaint;
+}
+
 Tone tone_of_path(const std::string& state) {
   if (state == "reachable") return Tone::kGood;
   return state == "down" ? Tone::kBad : Tone::kWarning;
@@ -159,13 +164,13 @@ std::string render(const v1::NodeList& nodes, bool colour) {
     }
     table.add({{node.name()},
                {node.kind()},
-               {!host                    ? "-"
-                : node.agent_connected() ? "connected"
-                                         : "absent",
-                !host                    ? Tone::kFaint
-                : node.agent_connected() ? Tone::kGood
-                                         : Tone::kBad},
-               {node.agent_connected() ? format_duration_s(node.report_age_s()) : "-"},
+               {node.agent_connected() ? "connected"
+                : host                 ? "absent"
+                                       : "-",
+                node.agent_connected() ? Tone::kGood
+                : host                 ? Tone::kBad
+                                       : Tone::kFaint},
+               {host && node.agent_connected() ? format_duration_s(node.report_age_s()) : "-"},
                {host ? std::to_string(node.flows()) : "-"},
                {host ? "-" : node.ecmp()},
                {host ? "-" : std::to_string(node.epoch())},
@@ -176,15 +181,16 @@ std::string render(const v1::NodeList& nodes, bool colour) {
 }
 
 std::string render(const v1::LinkList& links, bool colour) {
-  Table table({"FROM", "TO", ">CAPACITY", "STATE", ">FLOWS", ">LOAD", ">USED"});
+  Table table({"FROM", "TO", ">CAPACITY", "STATE", ">FLOWS", ">LOAD", ">USED", "EVIDENCE"});
   for (const v1::LinkView& link : links.links()) {
     table.add({{link.from()},
                {link.to()},
                {format_rate_bps(link.capacity_bps())},
-               {link.state(), link.state() == "healthy" ? Tone::kGood : Tone::kBad},
+               {link.state(), tone_of_link(link)},
                {std::to_string(link.elastic_flows())},
                {format_rate_bps(link.load_bps())},
-               {percent(link.utilisation()), link.utilisation() >= kBusyShare ? Tone::kWarning : Tone::kPlain}});
+               {percent(link.utilisation()), link.utilisation() >= kBusyShare ? Tone::kWarning : Tone::kPlain},
+               {link.evidence()}});
   }
   return table.text(colour);
 }

@@ -32,11 +32,13 @@ std::vector<LinkId> links_of(const traffic::PlanInput& input, traffic::PathIndex
 
 Engine::Engine(Fabric fabric, const EngineOptions& options, std::int64_t now_ns, std::int64_t wall_us)
     : options_(options),
-      fabric_(std::make_shared<const Fabric>(std::move(fabric))),
+      fabric_(std::make_unique<Fabric>(std::move(fabric))),
       routing_(*fabric_),
       knowledge_(routing_),
       fleet_(*fabric_),
       prober_(routing_, knowledge_, options.probing),
+      link_watch_({.fabric = fabric_.get(), .fleet = &fleet_, .knowledge = &knowledge_, .prober = &prober_},
+                  options.probing, options.report_interval_ms * kNsPerMs),
       steering_(static_cast<std::uint64_t>(wall_us)),
       mover_({.fabric = fabric_.get(),
               .fleet = &fleet_,
@@ -82,6 +84,7 @@ v1::HelloReply Engine::on_hello(const std::string& node, const v1::Hello& hello,
 void Engine::on_gone(const std::string& node, std::int64_t now_ns) {
   fleet_.disconnect(node, now_ns);
   prober_.disconnected(node);
+  link_watch_.gone(node, now_ns);
   targets_stale_ = plan_stale_ = true;
 }
 
@@ -95,6 +98,12 @@ Result<void> Engine::on_message(const std::string& node, const v1::AgentMessage&
       return {};
     }
     case v1::AgentMessage::kProbeResult: {
+      link_watch_.note_answers(message.probe_result());
+      if (LinkWatch::is_ours(message.probe_result())) {
+        auto taken = link_watch_.take_result(node, message.probe_result(), now_ns);
+        watch_links(now_ns);
+        return taken;
+      }
       auto taught = prober_.take_result(node, message.probe_result(), now_ns);
       if (!taught) return std::move(taught).error();
       plan_stale_ |= *taught;
@@ -110,8 +119,13 @@ Result<void> Engine::on_message(const std::string& node, const v1::AgentMessage&
     case v1::AgentMessage::kSources:
       targets_stale_ = plan_stale_ = true;
       return fleet_.take_sources(node, message.sources());
-    case v1::AgentMessage::kLinks:
-      return fleet_.take_links(node, message.links());
+    case v1::AgentMessage::kLinks: {
+      auto taken = fleet_.take_links(node, message.links());
+      if (!taken) return taken;
+      link_watch_.take_links(node, message.links());
+      watch_links(now_ns);
+      return {};
+    }
     case v1::AgentMessage::kHello:
       return Error{"a second Hello in one session"};
     case v1::AgentMessage::BODY_NOT_SET:
@@ -129,9 +143,30 @@ void Engine::take_change(const Fleet::Change& change) {
 void Engine::tick(std::int64_t now_ns, std::int64_t wall_us) {
   wall_minus_now_us_ = wall_us - now_ns / 1000;
   if (now_ns - forget_ns_ >= kForgetNs) forget(now_ns);
+  watch_links(now_ns);
   const std::size_t under_way = mover_.under_way();
   mover_.observe(now_ns);
   plan_stale_ |= mover_.under_way() != under_way;
+}
+
+void Engine::watch_links(std::int64_t now_ns) {
+  bool paths = false;
+  for (const LinkWatch::Change& change : link_watch_.judge(now_ns)) {
+    link_news_.push_back(fabric_->link_name(change.link) + " was " + std::string(to_string(change.before)) + ", is " +
+                         std::string(to_string(change.now.condition)) +
+                         (change.now.evidence.empty() ? "" : ": " + change.now.evidence));
+    paths |= change.paths;
+  }
+  if (!paths) return;
+  snapshot_.reset();
+  for (const NodeId node : knowledge_.sync()) {
+    link_news_.push_back(fabric_->node(node).name + " hashes over another group now: its ports are probed again");
+  }
+  prober_.knowledge_changed();
+  mover_.supersede_all("a link changed meanwhile: rates before and after do not compare");
+  links_changed_ns_ = now_ns;
+  plan_stale_ = true;
+  planned_ns_ = 0;  // plan at once
 }
 
 void Engine::forget(std::int64_t now_ns) {
@@ -205,14 +240,15 @@ std::shared_ptr<const PlanJob> Engine::begin_cycle(std::int64_t now_ns) {
   planning_ = true;
   plan_stale_ = false;
   planned_ns_ = now_ns;
-  return builder_.build(fabric_, now_ns);
+  if (!snapshot_) snapshot_ = std::make_shared<const Fabric>(*fabric_);
+  return builder_.build(snapshot_, now_ns);
 }
 
 void Engine::finish_cycle(PlanOutcome outcome, std::int64_t now_ns) {
   planning_ = false;
   ++plan_cycles_;
   last_plan_ = std::move(outcome);
-  if (mode_ == Mode::kAct && mover_.may_start(now_ns) && paths_explored(now_ns)) carry_out(now_ns);
+  if (mode_ == Mode::kAct) carry_out(!mover_.may_start(now_ns) || !paths_explored(now_ns), now_ns);
 }
 
 v1::MoveView Engine::record_of(const PlanOutcome& outcome, const traffic::PlannedMove& move) const {
@@ -226,29 +262,38 @@ v1::MoveView Engine::record_of(const PlanOutcome& outcome, const traffic::Planne
   view.set_from_path(middle_nodes(*fabric_, links_of(input, move.from_path)));
   view.set_to_path(middle_nodes(*fabric_, links_of(input, move.to_path)));
   view.set_reason(move.reason);
+  view.set_forced(move.forced);
   view.set_predicted_gain_bps(move.predicted_gain_bps);
   view.set_refuted_by(move.refuted_by);
   view.set_state(std::string(traffic::to_string(traffic::MoveState::kProposed)));
   return view;
 }
 
-void Engine::carry_out(std::int64_t now_ns) {
+MoveOrder Engine::order_for(const traffic::PlannedMove& move, std::int64_t now_ns) const {
   const traffic::PlanInput& input = last_plan_.job->input;
+  MoveOrder order{.flow = last_plan_.job->flows[move.flow],
+                  .from_port = move.from_port,
+                  .to_port = move.to_port,
+                  .from_links = links_of(input, move.from_path),
+                  .to_links = links_of(input, move.to_path),
+                  .record = record_of(last_plan_, move)};
+  order.record.set_wall_s(wall_s(now_ns));
+  return order;
+}
+
+/// What the snapshot does not fit any more is left to the next cycle.
+void Engine::carry_out(bool forced_only, std::int64_t now_ns) {
+  // While flows find their new rates after a link changed, no rate can judge a move.
+  const bool settling = links_changed_ns_ != 0 && now_ns - links_changed_ns_ < kSettleNs;
   for (const traffic::PlannedMove& move : last_plan_.plan.moves) {
-    const FlowId& id = last_plan_.job->flows[move.flow];
-    const Flow* flow = fleet_.find(id);
-    // The snapshot is some milliseconds old: what changed since is left to the next cycle.
-    const bool as_planned = flow != nullptr && mover_.expected_port(*flow, now_ns) == move.from_port &&
-                            builder_.immovable(*flow, now_ns).empty();
-    if (!as_planned) break;
-    MoveOrder order{.flow = id,
-                    .from_port = move.from_port,
-                    .to_port = move.to_port,
-                    .from_links = links_of(input, move.from_path),
-                    .to_links = links_of(input, move.to_path),
-                    .record = record_of(last_plan_, move)};
-    order.record.set_wall_s(wall_s(now_ns));
-    if (mover_.start(order, now_ns)) plan_stale_ = true;
+    const Flow* flow = fleet_.find(last_plan_.job->flows[move.flow]);
+    const bool as_planned = flow != nullptr && mover_.expected_port(*flow, now_ns) == move.from_port;
+    if (move.forced || (settling && !forced_only)) {
+      if (as_planned && mover_.force(order_for(move, now_ns), now_ns)) plan_stale_ = true;
+      continue;
+    }
+    if (forced_only || !as_planned || !builder_.immovable(*flow, now_ns).empty()) break;
+    if (mover_.start(order_for(move, now_ns), now_ns)) plan_stale_ = true;
   }
 }
 
@@ -305,6 +350,7 @@ std::vector<Outgoing> Engine::take_outgoing(std::int64_t now_ns) {
     if (node.connected) connected.insert(name);
   }
   std::vector<Outgoing> out = steering_.take_outgoing(connected);
+  std::ranges::move(link_watch_.take_outgoing(), std::back_inserter(out));
   std::vector<Outgoing> probes = prober_.next(now_ns);
   std::ranges::move(probes, std::back_inserter(out));
   return out;

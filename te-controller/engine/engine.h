@@ -6,11 +6,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/result.h"
 #include "te-controller/engine/fleet.h"
 #include "te-controller/engine/ledger.h"
+#include "te-controller/engine/link_watch.h"
 #include "te-controller/engine/mode.h"
 #include "te-controller/engine/mover.h"
 #include "te-controller/engine/options.h"
@@ -27,6 +29,8 @@ class Engine {
  public:
   /// Moves wait until the paths of all data flows are known, this long at most.
   static constexpr std::int64_t kExploreLimitNs = 2'000'000'000;
+  /// After a link changed.
+  static constexpr std::int64_t kSettleNs = 5'000'000'000;
   /// Steering of a flow that is not seen any more is kept this long: jobs pause.
   static constexpr std::int64_t kKeepSteeringNs = 600'000'000'000;
 
@@ -62,6 +66,7 @@ class Engine {
   [[nodiscard]] const Fabric& fabric() const { return *fabric_; }
   [[nodiscard]] const Fleet& fleet() const { return fleet_; }
   [[nodiscard]] const Prober& prober() const { return prober_; }
+  [[nodiscard]] const LinkWatch& link_watch() const { return link_watch_; }
   [[nodiscard]] const Steering& steering() const { return steering_; }
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] const Mover& mover() const { return mover_; }
@@ -73,6 +78,10 @@ class Engine {
   [[nodiscard]] int plan_cycles() const { return plan_cycles_; }
   [[nodiscard]] std::int64_t started_ns() const { return started_ns_; }
   [[nodiscard]] const std::map<std::string, std::uint64_t>& events() const { return events_; }
+  /// Links whose condition changed since the last call, for the log: what happened, and why.
+  std::vector<std::string> take_link_news() { return std::exchange(link_news_, {}); }
+  /// By the wall clock, seconds since 1970.
+  [[nodiscard]] double wall_s(std::int64_t now_ns) const;
   /// False while paths of data flows are still being explored.
   [[nodiscard]] bool paths_explored(std::int64_t now_ns) const;
   /// The ledger entry of a planned move, as it stands in `outcome`.
@@ -84,15 +93,18 @@ class Engine {
   void take_change(const Fleet::Change& change);
   void renew_targets(std::int64_t now_ns);
   void forget(std::int64_t now_ns);
-  void carry_out(std::int64_t now_ns);
-  [[nodiscard]] double wall_s(std::int64_t now_ns) const;
+  void watch_links(std::int64_t now_ns);
+  void carry_out(bool forced_only, std::int64_t now_ns);
+  [[nodiscard]] MoveOrder order_for(const traffic::PlannedMove& move, std::int64_t now_ns) const;
 
   EngineOptions options_;
-  std::shared_ptr<const Fabric> fabric_;
+  std::unique_ptr<Fabric> fabric_;
+  std::shared_ptr<const Fabric> snapshot_;  ///< of it, for planning; null: to be taken anew
   Routing routing_;
   EcmpKnowledge knowledge_;
   Fleet fleet_;
   Prober prober_;
+  LinkWatch link_watch_;
   Steering steering_;
   Ledger ledger_;
   Mover mover_;
@@ -109,10 +121,12 @@ class Engine {
   bool plan_stale_ = true;
   bool planning_ = false;
   std::int64_t planned_ns_ = 0;
+  std::int64_t links_changed_ns_ = 0;  ///< last; 0: never
   int plan_cycles_ = 0;
   PlanOutcome last_plan_;
   std::map<std::pair<std::string, SteeringKey>, std::int64_t> steering_used_ns_;
   std::map<std::string, std::uint64_t> events_;  ///< from agents, by kind
+  std::vector<std::string> link_news_;
 };
 
 }  // namespace te

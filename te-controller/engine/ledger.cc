@@ -45,6 +45,13 @@ void Ledger::apply(int number, MoveEvent event, const std::string& outcome) {
   changed_[number] = move;
 }
 
+void Ledger::programmed(int number, std::int64_t after_ns) {
+  const auto found = moves_.find(number);
+  if (found == moves_.end()) return;
+  found->second.set_programmed_ms(static_cast<double>(after_ns) * 1e-6);
+  apply(number, MoveEvent::kProgram, "");
+}
+
 const v1::MoveView* Ledger::find(int number) const {
   const auto found = moves_.find(number);
   return found == moves_.end() ? nullptr : &found->second;

@@ -25,6 +25,9 @@ class Ledger {
   /// when it is not empty.
   void apply(int number, traffic::MoveEvent event, const std::string& outcome);
 
+  /// The agent has it in force, `after_ns` from the decision.
+  void programmed(int number, std::int64_t after_ns);
+
   /// Null when it is not kept any more.
   [[nodiscard]] const v1::MoveView* find(int number) const;
   /// By number.

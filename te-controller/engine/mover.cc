@@ -94,7 +94,7 @@ std::uint16_t Mover::expected_port(const Flow& flow, std::int64_t now_ns) const 
 }
 
 std::string Mover::hold(const Flow& flow, std::int64_t now_ns) const {
-  if (moves_.contains(flow.id)) return "a move of it is being checked";
+  if (moves_.contains(flow.id) || follower_.holds(flow.id)) return "a move of it is being checked";
   const std::int64_t left = cool_down_.left_ns(flow.id.short_id(), now_ns);
   if (left <= 0) return {};
   const auto tenths = (left + 99 * kNsPerMs) / (100 * kNsPerMs);
@@ -118,18 +118,16 @@ void Mover::open_group(std::int64_t now_ns) {
   intervals_ = 2 * bursts > before_.size() ? kBurstyIntervals : kIntervals;
 }
 
-bool Mover::start(const MoveOrder& order, std::int64_t now_ns) {
-  const Flow* flow = parts_.fleet->find(order.flow);
-  if (flow == nullptr || parts_.fleet->sender(*flow) == nullptr || moves_.contains(order.flow)) return false;
-  if (moves_.empty()) open_group(now_ns);
+/// Asks the sender's agent for it, and notes it in the ledger.
+Mover::Move Mover::send(const MoveOrder& order, const Flow& flow, std::int64_t now_ns) {
   Move move;
-  move.node = flow->egress->node;
-  move.key = {.flow = order.flow, .ifindex = flow->egress->report.key().ifindex()};
+  move.node = flow.egress->node;
+  move.key = {.flow = order.flow, .ifindex = flow.egress->report.key().ifindex()};
   move.steered_before = parts_.steering->desired(move.node, move.key);
   move.order = order;
   move.sent_ns = now_ns;
   move.number = parts_.ledger->add(order.record);
-  if (order.to_port == flow->source_port()) {
+  if (order.to_port == flow.source_port()) {
     parts_.steering->erase(move.node, move.key);  // its own port leads there: nothing to rewrite
   } else {
     parts_.steering->set(move.node, move.key, order.to_port);
@@ -138,7 +136,34 @@ bool Mover::start(const MoveOrder& order, std::int64_t now_ns) {
   parts_.ledger->apply(move.number, MoveEvent::kSend, "");
   cool_down_.moved(order.flow.short_id(), now_ns);
   expect(order.flow, order.to_port, now_ns);
-  moves_.emplace(order.flow, std::move(move));
+  return move;
+}
+
+bool Mover::start(const MoveOrder& order, std::int64_t now_ns) {
+  const Flow* flow = parts_.fleet->find(order.flow);
+  if (flow == nullptr || parts_.fleet->sender(*flow) == nullptr || moves_.contains(order.flow)) return false;
+  if (moves_.empty()) open_group(now_ns);
+  moves_.emplace(order.flow, send(order, *flow, now_ns));
+  return true;
+}
+
+bool Mover::force(const MoveOrder& order, std::int64_t now_ns) {
+  const Flow* flow = parts_.fleet->find(order.flow);
+  if (flow == nullptr || parts_.fleet->sender(*flow) == nullptr || follower_.holds(order.flow)) return false;
+  const auto judged = moves_.find(order.flow);
+  if (judged != moves_.end()) {
+    parts_.ledger->apply(judged->second.number, MoveEvent::kSupersede, "its way was closed meanwhile");
+    moves_.erase(judged);
+  }
+  const Move move = send(order, *flow, now_ns);
+  follower_.follow({.number = move.number,
+                    .node = move.node,
+                    .key = move.key,
+                    .revision = move.revision,
+                    .port = order.to_port,
+                    .verified = "its new port is on the wire",
+                    .sent_ns = now_ns});
+  parts_.prober->verify(order.flow.pair(), order.to_port);
   return true;
 }
 
@@ -146,66 +171,34 @@ void Mover::follow_release(const Flow& flow, v1::MoveView record, std::int64_t n
   if (!flow.egress) return;
   const int number = parts_.ledger->add(std::move(record));
   parts_.ledger->apply(number, MoveEvent::kSend, "");
-  releases_[flow.id] = {.number = number,
-                        .node = flow.egress->node,
-                        .revision = parts_.steering->revision(flow.egress->node),
-                        .port = flow.source_port(),
-                        .sent_ns = now_ns};
+  follower_.follow({.number = number,
+                    .node = flow.egress->node,
+                    .key = {.flow = flow.id, .ifindex = flow.egress->report.key().ifindex()},
+                    .revision = parts_.steering->revision(flow.egress->node),
+                    .port = flow.source_port(),
+                    .verified = "its own port is on the wire again",
+                    .sent_ns = now_ns});
   expect(flow.id, flow.source_port(), now_ns);
 }
 
-void Mover::observe_releases(std::int64_t now_ns) {
-  for (auto release = releases_.begin(); release != releases_.end();) {
-    const auto& [id, state] = *release;
-    const Flow* flow = parts_.fleet->find(id);
-    if (flow == nullptr) {
-      parts_.ledger->apply(state.number, MoveEvent::kSupersede, "the flow ended");
-    } else if (state.programmed && flow->wire_port() == state.port) {
-      parts_.ledger->apply(state.number, MoveEvent::kVerify, "its own port is on the wire again");
-    } else if (now_ns - state.sent_ns > kJudgeLimitNs) {
-      parts_.ledger->apply(
-          state.number, MoveEvent::kFail,
-          state.programmed ? "its own port was not seen within 30 s" : "the agent did not report it within 30 s");
-    } else {
-      ++release;
-      continue;
-    }
-    release = releases_.erase(release);
-  }
-}
-
 Result<void> Mover::take_report(const std::string& node, const v1::SteeringReport& report, std::int64_t now_ns) {
-  std::map<SteeringKey, std::uint16_t> programmed;
-  for (const v1::SteeringEntry& entry : report.programmed()) {
-    auto parsed = parse_steering_entry(entry);
-    if (!parsed) return std::move(parsed).error();
-    programmed.insert(*parsed);
-  }
-  for (auto& [id, release] : releases_) {
-    if (release.node != node || release.programmed || report.revision() < release.revision) continue;
-    release.programmed = true;
-    parts_.ledger->apply(release.number, MoveEvent::kProgram, "");
-  }
-  std::map<SteeringKey, std::string> failures;
-  for (const v1::SteeringFailure& failure : report.failures()) {
-    auto parsed = parse_steering_entry(failure.entry());
-    if (!parsed) return std::move(parsed).error();
-    failures.emplace(parsed->first, failure.reason());
-  }
+  auto news = parse_steering_report(report);
+  if (!news) return std::move(news).error();
+  follower_.take(node, *news, now_ns);
   for (auto& [id, move] : moves_) {
-    if (move.node != node || move.state != MoveState::kSent || report.revision() < move.revision) continue;
-    const auto failed = failures.find(move.key);
-    if (failed != failures.end()) {
+    if (move.node != node || move.state != MoveState::kSent || news->revision < move.revision) continue;
+    const auto failed = news->failures.find(move.key);
+    if (failed != news->failures.end()) {
       take_back(move, MoveEvent::kFail, "the agent could not: " + failed->second, false, now_ns);
       continue;
     }
-    const auto held = programmed.find(move.key);
+    const auto held = news->programmed.find(move.key);
     const auto wanted = parts_.steering->desired(node, move.key);
-    const auto have = held == programmed.end() ? std::nullopt : std::optional(held->second);
+    const auto have = held == news->programmed.end() ? std::nullopt : std::optional(held->second);
     if (have != wanted) continue;  // still at it
     move.state = MoveState::kProgrammed;
     move.programmed_ns = now_ns;
-    parts_.ledger->apply(move.number, MoveEvent::kProgram, "");
+    parts_.ledger->programmed(move.number, now_ns - move.sent_ns);
   }
   drop_finished();
   return {};
@@ -259,7 +252,7 @@ void Mover::look_at_path(Move& move, std::int64_t /*now_ns*/) const {
 
 void Mover::observe(std::int64_t now_ns) {
   std::erase_if(expected_, [&](const auto& entry) { return now_ns >= entry.second.until_ns; });
-  observe_releases(now_ns);
+  follower_.observe(now_ns);
   if (moves_.empty()) return;
   for (auto& [id, move] : moves_) {
     look_at_wire(move, now_ns);

@@ -9,6 +9,7 @@
 
 #include "te-controller/engine/fleet.h"
 #include "te-controller/engine/ledger.h"
+#include "te-controller/engine/move_follower.h"
 #include "te-controller/engine/prober.h"
 #include "te-controller/engine/steering.h"
 #include "te-controller/traffic/cool_down.h"
@@ -47,12 +48,18 @@ class Mover {
     Ledger* ledger;
   };
   Mover(const Parts& parts, std::int64_t cooldown_ns, std::int64_t report_interval_ns)
-      : parts_(parts), cool_down_(cooldown_ns), interval_ns_(report_interval_ns) {}
+      : parts_(parts),
+        follower_(*parts.fleet, *parts.ledger),
+        cool_down_(cooldown_ns),
+        interval_ns_(report_interval_ns) {}
 
   /// False while moves are being judged: a new one would blur what is measured.
   [[nodiscard]] bool may_start(std::int64_t now_ns) const;
   /// True when it was started: the sender has an agent and the flow is not being moved already.
   bool start(const MoveOrder& order, std::int64_t now_ns);
+  /// Puts a flow off a way that carries nothing or must not be used: at any time, whatever is being judged, and not
+  /// judged itself. False when it cannot be, or a move of that kind is on its way.
+  bool force(const MoveOrder& order, std::int64_t now_ns);
   /// Notes that steering of the flow was taken back (a pause), and follows until its own port is on the wire again.
   /// Call once the desired set is without it.
   void follow_release(const Flow& flow, v1::MoveView record, std::int64_t now_ns);
@@ -87,14 +94,6 @@ class Mover {
     std::int64_t seen_ns = 0;
     std::optional<bool> path_as_planned;
   };
-  struct Release {
-    int number = 0;
-    std::string node;
-    std::uint64_t revision = 0;
-    std::uint16_t port = 0;
-    std::int64_t sent_ns = 0;
-    bool programmed = false;
-  };
   struct Before {
     double rate_bps = 0;
     std::vector<LinkId> links;
@@ -104,7 +103,7 @@ class Mover {
     std::int64_t until_ns = 0;
   };
 
-  void observe_releases(std::int64_t now_ns);
+  Move send(const MoveOrder& order, const Flow& flow, std::int64_t now_ns);
   void open_group(std::int64_t now_ns);
   void look_at_wire(Move& move, std::int64_t now_ns);
   void look_at_path(Move& move, std::int64_t now_ns) const;
@@ -119,10 +118,10 @@ class Mover {
   void drop_finished();
 
   Parts parts_;
+  MoveFollower follower_;
   traffic::CoolDown cool_down_;
   std::int64_t interval_ns_;
   std::map<FlowId, Move> moves_;
-  std::map<FlowId, Release> releases_;
   std::map<FlowId, Expectation> expected_;
   std::map<FlowId, Before> before_;  ///< of all elastic flows, when the group began
   std::int64_t group_ns_ = 0;

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "te-controller/traffic/placement.h"
+
 namespace te {
 namespace {
 
@@ -22,6 +24,7 @@ PairInJob add_pair(traffic::PathTable& table, PairOptions options) {
 }
 
 traffic::PathIndex index_of(traffic::PathTable& table, const PairInJob& pair, const ComposedPath& path) {
+  if (path.status == ComposedPath::Status::kBroken) return table.add(path.links);
   if (!path.reaches()) return traffic::kUnknownPath;
   for (std::size_t i = 0; i < pair.indices.size(); ++i) {
     if (pair.options.paths[i].links == path.links) return pair.indices[i];
@@ -67,13 +70,18 @@ std::uint16_t port_for(const PairOptions& options, std::size_t index, const Flow
   return 0;
 }
 
-std::string PlanBuilder::immovable(const Flow& flow, std::int64_t now_ns) const {
-  if (flow.kind(now_ns) != FlowKind::kData) return "it carries no message data; acknowledgements are background";
+std::string PlanBuilder::unsteerable(const Flow& flow) const {
   if (!flow.egress) return "its sender does not report it";
   const FleetNode* sender = parts_.fleet->sender(flow);
   if (sender == nullptr) return "the agent of " + flow.egress->node + " is not connected";
   if (sender->source("tc") != v1::Source::ON) return "steering by tc is not on at " + flow.egress->node;
-  return parts_.mover->hold(flow, now_ns);
+  return {};
+}
+
+std::string PlanBuilder::immovable(const Flow& flow, std::int64_t now_ns) const {
+  if (flow.kind(now_ns) != FlowKind::kData) return "it carries no message data; acknowledgements are background";
+  std::string why = unsteerable(flow);
+  return why.empty() ? parts_.mover->hold(flow, now_ns) : why;
 }
 
 std::shared_ptr<const PlanJob> PlanBuilder::build(std::shared_ptr<const Fabric> fabric, std::int64_t now_ns) const {
@@ -100,9 +108,12 @@ std::shared_ptr<const PlanJob> PlanBuilder::build(std::shared_ptr<const Fabric> 
     planned.measured_bps = flow.last_rates().rate_bps;
     planned.current_path = index_of(job->input.paths, pair, parts_.knowledge->compose(id.pair(), port));
     planned.current_port = port;
-    planned.immovable = immovable(flow, now_ns);
+    // A flow on a way that takes none is moved whatever it is, and whenever it was moved last.
+    const bool closed = planned.current_path != traffic::kUnknownPath &&
+                        !traffic::takes_flows(*job->fabric, job->input.paths.links(planned.current_path));
+    planned.immovable = closed ? unsteerable(flow) : immovable(flow, now_ns);
     candidates.clear();
-    if (planned.elastic && planned.immovable.empty()) {
+    if ((planned.elastic || closed) && planned.immovable.empty()) {
       for (std::size_t i = 0; i < pair.indices.size(); ++i) {
         const std::uint16_t to = port_for(pair.options, i, flow, port);
         // A port that may lead onto several parallel links is offered once.

@@ -59,6 +59,8 @@ class PlanBuilder {
   [[nodiscard]] std::shared_ptr<const PlanJob> build(std::shared_ptr<const Fabric> fabric, std::int64_t now_ns) const;
   /// Why the flow cannot be moved now; empty: it can.
   [[nodiscard]] std::string immovable(const Flow& flow, std::int64_t now_ns) const;
+  /// Why nobody can steer the flow; empty: its sender can.
+  [[nodiscard]] std::string unsteerable(const Flow& flow) const;
 
  private:
   Parts parts_;

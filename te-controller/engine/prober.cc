@@ -60,6 +60,11 @@ void Prober::verify(const AddressPair& pair, std::uint16_t port) {
   found->second.quiet = false;
 }
 
+const ProbeTarget* Prober::target(const AddressPair& pair) const {
+  const auto found = pairs_.find(pair);
+  return found == pairs_.end() ? nullptr : &found->second.target;
+}
+
 void Prober::knowledge_changed() {
   for (auto& [pair, state] : pairs_) {
     state.stale = true;

@@ -12,17 +12,12 @@
 
 #include "te-controller/engine/flow.h"
 #include "te-controller/engine/options.h"
+#include "te-controller/engine/outgoing.h"
 #include "te-controller/engine/switch_budget.h"
 #include "topology/ecmp_knowledge.h"
 #include "topology/routing.h"
 
 namespace te {
-
-/// A message for one node's agent.
-struct Outgoing {
-  std::string node;
-  v1::ControllerMessage message;
-};
 
 /// A pair of addresses whose paths are to be learned, through a flow that one of the agents sends.
 struct ProbeTarget {
@@ -84,6 +79,10 @@ class Prober {
   void disconnected(const std::string& node);
 
   [[nodiscard]] const std::map<AddressPair, PairState>& pairs() const { return states_; }
+  /// What a pair is probed with; null: it has no flow now.
+  [[nodiscard]] const ProbeTarget* target(const AddressPair& pair) const;
+  /// Shared by all that asks switches for answers.
+  [[nodiscard]] SwitchBudget& budget() { return budget_; }
   /// Answers that may be asked of a switch now; negative: in debt.
   [[nodiscard]] double answers_left(NodeId node, std::int64_t now_ns) { return budget_.left(node, now_ns); }
   [[nodiscard]] const Counters& counters() const { return counters_; }

@@ -44,6 +44,7 @@ class Views {
   [[nodiscard]] Result<std::vector<IpAddress>> addresses_of(const std::string& text) const;
   [[nodiscard]] std::string why(const Flow& flow, std::int64_t now_ns) const;
   void add_warnings(v1::Status& status, std::int64_t now_ns) const;
+  void add_link_warnings(v1::Status& status) const;
   void add_refused_answers(v1::Status& status) const;
 
   Engine* engine_;

@@ -34,25 +34,6 @@ std::string load_text(const Fabric& fabric, const Problem& problem, const Placem
          format_rate_bps(problem.capacity_bps[link] / flows) + " each)";
 }
 
-/// The first link of a path that takes no flows, and why.
-std::string closed_link(const Fabric& fabric, std::span<const LinkId> links) {
-  for (const LinkId link : links) {
-    if (!takes_flows(fabric, {&link, 1})) {
-      return fabric.link_name(link) + " is " + std::string(to_string(fabric.link(link).state));
-    }
-  }
-  return "its path is closed";
-}
-
-/// Names the switches of a path.
-std::string switches(const Fabric& fabric, std::span<const LinkId> links) {
-  std::string names;
-  for (std::size_t i = 0; i + 1 < links.size(); ++i) {
-    names += (i == 0 ? "" : ", ") + fabric.node(fabric.link(links[i]).to).name;
-  }
-  return names;
-}
-
 std::string reason(const Fabric& fabric, const Problem& problem, const Placement& before, const Placement& after,
                    std::uint32_t from, std::uint32_t to) {
   const LinkId left = narrowest(problem, before, problem.varying(from));
@@ -66,6 +47,23 @@ std::string reason(const Fabric& fabric, const Problem& problem, const Placement
 }
 
 }  // namespace
+
+std::string closed_link(const Fabric& fabric, std::span<const LinkId> links) {
+  for (const LinkId link : links) {
+    if (!takes_flows(fabric, {&link, 1})) {
+      return fabric.link_name(link) + " is " + std::string(to_string(fabric.link(link).state));
+    }
+  }
+  return "its path is closed";
+}
+
+std::string switches(const Fabric& fabric, std::span<const LinkId> links) {
+  std::string names;
+  for (std::size_t i = 0; i + 1 < links.size(); ++i) {
+    names += (i == 0 ? "" : ", ") + fabric.node(fabric.link(links[i]).to).name;
+  }
+  return names;
+}
 
 void describe_moves(const Fabric& fabric, const PlanInput& input, const Problem& problem, const Placement& now,
                     const Placement& goal, const std::vector<std::uint32_t>& order, Plan& plan) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "te-controller/traffic/placement.h"
@@ -12,6 +14,11 @@ namespace te::traffic {
 /// them. The rates of `plan` must be there.
 void describe_moves(const Fabric& fabric, const PlanInput& input, const Problem& problem, const Placement& now,
                     const Placement& goal, const std::vector<std::uint32_t>& order, Plan& plan);
+
+/// The first link of a path that takes no flows, and why.
+[[nodiscard]] std::string closed_link(const Fabric& fabric, std::span<const LinkId> links);
+/// The names of the switches of a path.
+[[nodiscard]] std::string switches(const Fabric& fabric, std::span<const LinkId> links);
 
 /// Adds to `plan.notes` why nothing is moved, or what the budget leaves for later.
 void describe_outcome(const PlanInput& input, Plan& plan);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "te-controller/traffic/background.h"
 #include "te-controller/traffic/describe.h"
 #include "te-controller/traffic/placement.h"
 #include "te-controller/traffic/search.h"
@@ -32,6 +33,7 @@ class Planner {
     plan_.slowest_now_bps = slowest(plan_.rate_now_bps);
     plan_.slowest_after_moves_bps = slowest(plan_.rate_after_moves_bps);
     plan_.slowest_goal_bps = slowest(plan_.rate_goal_bps);
+    plan_.moves = background_off_closed_links(fabric_, input_);
     describe_moves(fabric_, input_, problem_, now_, goal, order, plan_);
     describe_outcome(input_, plan_);
     return std::move(plan_);

@@ -19,7 +19,7 @@ struct Candidate {
 };
 
 /// One direction of a flow. Elastic flows take what they get; the others (ACKs, idle) are background at their measured
-/// rate. A flow is moved only when it is elastic and `immovable` is empty.
+/// rate. A flow is moved only when `immovable` is empty, and a background flow only off a link that is down or drained.
 struct PlanFlow {
   std::string label;  ///< for reasons: "h1 -> h4 QP 0x1a2b"
   bool elastic = true;

@@ -21,8 +21,8 @@ class Sequencer {
       if (goal_.option(unit) == work_.option(unit)) continue;
       if (work_.option(unit) != kNoOption) {
         waiting_.push_back(unit);
-      } else if (order_.size() < most) {
-        make(unit);
+      } else {
+        make(unit);  // whatever the budget
       }
     }
     const double slowest_bps = work_.slowest_bps();

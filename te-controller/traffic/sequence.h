@@ -9,8 +9,8 @@
 
 namespace te::traffic {
 
-/// The units to move from `now` to `goal`, at most `most` of them, in an order in which the slowest flow never gets
-/// slower on the way where one exists: those that must leave first, then off the most loaded links.
+/// The units to move from `now` to `goal`: all that must leave, then others up to `most` in all, off the most loaded
+/// links first, in an order in which the slowest flow never gets slower on the way where one exists.
 [[nodiscard]] std::vector<std::uint32_t> sequence(const Problem& problem, const Placement& now, const Placement& goal,
                                                   std::size_t most);
 

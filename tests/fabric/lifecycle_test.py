@@ -9,7 +9,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import path_map
 import te_lab as te_lab_module
+from measure import Endpoints
 from support import TE_LAB, lab_id, left_over, make_lab, namespaces, te_lab
 from te_lab import Traffic, wait_for
 
@@ -30,7 +32,7 @@ class Lifecycle(unittest.TestCase):
     def test_down_removes_what_up_made(self):
         identifier = self.new_id()
         self.assertEqual(te_lab("up", "--id", identifier).stdout.strip(), identifier)
-        self.assertEqual(len(namespaces(identifier)), 8 + 2 + 4 + 1)
+        self.assertEqual(len(namespaces(identifier)), 8 + 2 + 4 + 2)
         self.assertEqual(te_lab("down", "--id", identifier).returncode, 0)
         self.assertEqual(left_over(identifier), [])
 
@@ -56,7 +58,7 @@ class Lifecycle(unittest.TestCase):
         with make_lab() as one, make_lab(family=6) as other:
             one.down()
             self.assertEqual(left_over(one.id), [])
-            self.assertEqual(len(namespaces(other.id)), 15)
+            self.assertEqual(len(namespaces(other.id)), 16)
 
     def test_up_names_a_lab_by_itself_when_no_name_is_given(self):
         identifier = te_lab("up", "--hosts", 2, "--spines", 1).stdout.strip()
@@ -68,7 +70,7 @@ class Lifecycle(unittest.TestCase):
             refused = te_lab("up", "--id", lab.id)
             self.assertEqual(refused.returncode, 1)
             self.assertIn(f"te-lab down --id {lab.id}", refused.stderr)
-            self.assertEqual(len(namespaces(lab.id)), 2 + 2 + 1 + 1)
+            self.assertEqual(len(namespaces(lab.id)), 2 + 2 + 1 + 2)
 
     def test_a_spec_file_says_what_to_build(self):
         identifier = self.new_id()
@@ -174,6 +176,61 @@ class Lifecycle(unittest.TestCase):
                 self.assertLess(answers, 250)
 
 
+class Rails(unittest.TestCase):
+    """Hosts with several NICs."""
+
+    def in_each_family(self, check):
+        for family in (4, 6):
+            with self.subTest(family=family), make_lab(hosts=4, nics=2, leaves=4, spines=2, family=family) as lab:
+                check(lab)
+
+    def test_a_nic_reaches_the_same_nic_of_every_host_by_its_own_leaf(self):
+        def check(lab):
+            for source in lab.names("host"):
+                for nic in range(2):
+                    before = self.sent(lab, source)
+                    for target in lab.names("host"):
+                        if source != target:
+                            lab.exec(source, ["/usr/bin/python3", "-c", REACH, lab.attachment(target, nic)[2],
+                                              lab.attachment(source, nic)[2]])
+                    grown = [after - count for after, count in zip(self.sent(lab, source), before)]
+                    self.assertGreaterEqual(grown[nic], 3)
+                    self.assertLess(grown[1 - nic], 3)  # but for what IPv6 says by itself
+
+        self.in_each_family(check)
+
+    def sent(self, lab, host):
+        links = {link["ifname"]: link for link in json.loads(lab.exec(host, ["ip", "-s", "-json", "link", "show"]))}
+        return [links[f"eth{nic}"]["stats64"]["tx"]["packets"] for nic in range(2)]
+
+    def test_the_topology_file_has_every_nic(self):
+        with make_lab(hosts=4, nics=2, leaves=4, spines=2) as lab:
+            text = (lab.directory / "topology.yaml").read_text()
+            for host in lab.names("host"):
+                for nic in range(2):
+                    leaf, port, address = lab.attachment(host, nic)
+                    self.assertIn(f'{{a: {{node: {host}, port: eth{nic}, addresses: ["{address}"]}}, b: {{node: {leaf}, port: {port},', text)
+
+    def test_traffic_runs_on_every_nic_by_the_spines_that_the_routing_names(self):
+        def check(lab):
+            traffic = Traffic(lab)
+            flows = lab.flows()
+            self.assertEqual(len(flows), 4 * 2 * 2)
+            expected = {flow: lab.next_hops(flow.source, flow.destination, [flow.source_port], flow.nic)[0] for flow in flows}
+            self.assertEqual(path_map.observe(lab, flows, seconds=1.0), expected)
+            traffic.stop()
+            endpoints = Endpoints(lab).update()
+            for counter in ("messages_lost", "timeouts"):
+                self.assertEqual(endpoints.count(counter), 0, counter)
+
+        self.in_each_family(check)
+
+    def test_too_few_leaves_are_refused(self):
+        refused = te_lab("up", "--nics", 4, "--leaves", 2)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("multiple of 4", refused.stderr)
+
+
 DEMO = Path(te_lab_module.__file__).parent
 
 HOLD_A_LAB = """
@@ -190,6 +247,8 @@ REACH = """
 import socket, sys
 with socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_STREAM) as client:
     client.settimeout(2)
+    if len(sys.argv) > 2:
+        client.bind((sys.argv[2], 0))
     try:
         client.connect((sys.argv[1], 9))
     except ConnectionRefusedError:

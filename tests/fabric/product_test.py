@@ -82,9 +82,10 @@ class Scene:
 
 
 @contextmanager
-def scene(qp_source="file", family=4, **product_options):
-    with make_lab(hosts=8, leaves=2, spines=4, rate="50mbit", mtu=4500, seed=1, family=family) as lab:
-        traffic = Traffic(lab, pattern="ring", qps=2, message_bytes=MESSAGE_BYTES)
+def scene(qp_source="file", spec=None, traffic_options=None, **product_options):
+    """`spec`: what the lab has unlike the quickstart's."""
+    with make_lab(**{"hosts": 8, "leaves": 2, "spines": 4, "rate": "50mbit", "mtu": 4500, "seed": 1} | (spec or {})) as lab:
+        traffic = Traffic(lab, pattern="ring", qps=2, message_bytes=MESSAGE_BYTES, **(traffic_options or {}))
         with Product(lab, PROGRAMS, qp_source, **product_options) as product:
             yield Scene(lab, traffic, product)
 
@@ -139,7 +140,7 @@ class SteeredPackets(unittest.TestCase):
         self.assertEqual([packet for packet in packets if computed(packet) != carried(packet)], [])
 
     def test_ipv6_by_zlib(self):
-        with scene(family=6) as stage:
+        with scene(spec={"family": 6}) as stage:
             stage.act_until_converged()
             packets = self.steered_packets(stage)
         self.assertEqual([packet for packet in packets if computed(packet) != carried(packet)], [])

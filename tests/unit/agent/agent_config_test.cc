@@ -35,7 +35,7 @@ TEST(AgentConfig, EveryKeyIsRead) {
   const auto config =
       parse_agent_config(kLeast +
                              "bpffs: /run/b\nrun_directory: /run/r\nqp_source: \"file:/run/qp.json\"\nattach: clsact\n"
-                             "metrics: {listen: \"[::]:7413\"}\nlog: debug\n",
+                             "metrics: {listen: \"[::]:7413\"}\nlog: debug\nsteering_idle_s: 5\n",
                          "agent.yaml");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->bpffs, "/run/b");
@@ -44,6 +44,7 @@ TEST(AgentConfig, EveryKeyIsRead) {
   EXPECT_EQ(config->attach, AttachWish::kClsact);
   EXPECT_EQ(config->metrics, (Endpoint{"::", 7413}));
   EXPECT_EQ(config->log, "debug");
+  EXPECT_EQ(config->steering_idle_ns, 5'000'000'000);
 }
 
 TEST(AgentConfig, UnknownKeyNamesFileAndLine) {
@@ -73,6 +74,20 @@ TEST(AgentConfig, InterfaceTwiceIsAnError) {
   std::string yaml = kLeast;
   yaml.replace(yaml.find("[eth0]"), 6, "[eth0, eth0]");
   EXPECT_EQ(error_of(yaml), "agent.yaml:6: interfaces[1]: interface 'eth0' is listed twice");
+}
+
+TEST(AgentConfig, SwitchNeedsNoInterfaces) {
+  const std::string least = kLeast.substr(0, kLeast.find("interfaces"));
+  EXPECT_NE(error_of(least).find("at least one network interface"), std::string::npos);
+  const auto config = parse_agent_config(least + "role: switch\n", "agent.yaml");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->role, Role::kSwitch);
+  EXPECT_TRUE(config->interfaces.empty());
+}
+
+TEST(AgentConfig, WhatASwitchDoesNotDoCannotBeSet) {
+  EXPECT_EQ(error_of(kLeast + "role: switch\nattach: tcx\n"), "agent.yaml:8: attach: has no meaning in role switch");
+  EXPECT_EQ(error_of(kLeast + "role: spine\n"), "agent.yaml:7: role: expected host or switch, found 'spine'");
 }
 
 TEST(AgentConfig, NoControllerIsAnError) {

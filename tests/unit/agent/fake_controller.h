@@ -34,6 +34,8 @@ class FakeController {
   void refuse(std::string reason) { refusal_ = std::move(reason); }
   void send(const v1::ControllerMessage& message) { connection_->send(message); }
   void drop_session() { connection_->close(); }
+  /// From the next message on, reads nothing more.
+  void get_stuck() { stuck_ = true; }
   void close() {
     acceptor_.close();
     if (connection_) connection_->close();
@@ -65,6 +67,7 @@ class FakeController {
       v1::AgentMessage message;
       if (!message.ParseFromString(*body)) co_return;
       received.push_back(message);
+      if (stuck_) co_return;
       if (!message.has_hello()) continue;
       v1::ControllerMessage reply;
       reply.mutable_hello_reply()->set_accepted(refusal_.empty());
@@ -79,6 +82,7 @@ class FakeController {
   boost::asio::ip::tcp::acceptor acceptor_;
   std::shared_ptr<FramedConnection> connection_;
   std::string refusal_;
+  bool stuck_ = false;
 };
 
 /// Runs the io_context until `done`, or for 10 s at most; returns done().

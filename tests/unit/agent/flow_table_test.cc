@@ -109,6 +109,18 @@ TEST(FlowTable, SteeredFlowIsNeverIdle) {
   EXPECT_TRUE(table.idle(100 * kSecond).empty());
 }
 
+TEST(FlowTable, SteeredFlowThatFallsSilentIsNamed) {
+  FlowTable table;
+  FlowSample steered = test::sample(7, 1);
+  steered.steer_port = 60000;
+  read(table, {steered, sample(8, 1)}, 0);
+  EXPECT_TRUE(table.steered_and_silent(10 * kSecond, 9 * kSecond).empty());
+  EXPECT_EQ(table.steered_and_silent(10 * kSecond, 10 * kSecond), std::vector{steered.key});
+  ++steered.counters.packets;
+  read(table, {steered, sample(8, 1)}, 10 * kSecond);
+  EXPECT_TRUE(table.steered_and_silent(10 * kSecond, 19 * kSecond).empty());
+}
+
 TEST(FlowTable, EndedFlowIsReportedOnceMore) {
   FlowTable table;
   read(table, {sample(7, 1)}, 0);

@@ -35,92 +35,110 @@ Bytes answer_v6(std::size_t quoted) {
 }
 
 TEST(IcmpQuote, ReadsTheAnswerToAnIpv4Probe) {
-  const auto exceeded = parse_icmpv4_time_exceeded(answer_v4(1000));
-  ASSERT_TRUE(exceeded) << exceeded.error().message;
-  EXPECT_EQ(exceeded->responder, test::ip("10.9.9.9"));
-  EXPECT_EQ(exceeded->quoted.source, test::ip("10.0.0.1"));
-  EXPECT_EQ(exceeded->quoted.destination, test::ip("10.0.0.2"));
-  EXPECT_EQ(exceeded->quoted.source_port, 50001);
-  EXPECT_EQ(exceeded->quoted.ip_id, 777);
+  const auto answer = parse_icmpv4_answer(answer_v4(1000));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->responder, test::ip("10.9.9.9"));
+  EXPECT_EQ(answer->quoted.source, test::ip("10.0.0.1"));
+  EXPECT_EQ(answer->quoted.destination, test::ip("10.0.0.2"));
+  EXPECT_EQ(answer->quoted.source_port, 50001);
+  EXPECT_EQ(answer->quoted.ip_id, 777);
 }
 
 TEST(IcmpQuote, EightBytesAfterTheIpHeaderAreEnough) {
-  const auto exceeded = parse_icmpv4_time_exceeded(answer_v4(28));
-  ASSERT_TRUE(exceeded) << exceeded.error().message;
-  EXPECT_EQ(exceeded->quoted.ip_id, 777);
-  EXPECT_EQ(exceeded->quoted.psn, std::nullopt);
+  const auto answer = parse_icmpv4_answer(answer_v4(28));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->quoted.ip_id, 777);
+  EXPECT_EQ(answer->quoted.psn, std::nullopt);
 }
 
 TEST(IcmpQuote, ReadsTheAnswerToAnIpv6Probe) {
-  const auto exceeded = parse_icmpv6_time_exceeded(answer_v6(1000));
-  ASSERT_TRUE(exceeded) << exceeded.error().message;
-  EXPECT_FALSE(exceeded->responder.is_set());
-  EXPECT_EQ(exceeded->quoted.source, test::ip("fd00::1"));
-  EXPECT_EQ(exceeded->quoted.source_port, 50001);
-  EXPECT_EQ(exceeded->quoted.psn, 777U);
+  const auto answer = parse_icmpv6_answer(answer_v6(1000));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_FALSE(answer->responder.is_set());
+  EXPECT_EQ(answer->quoted.source, test::ip("fd00::1"));
+  EXPECT_EQ(answer->quoted.source_port, 50001);
+  EXPECT_EQ(answer->quoted.psn, 777U);
 }
 
 TEST(IcmpQuote, ReadsThroughIpOptions) {
   Bytes packet = answer_v4(1000);
   packet[0] = 0x46;
   packet.insert(packet.begin() + 20, {1, 1, 1, 1});
-  const auto exceeded = parse_icmpv4_time_exceeded(packet);
-  ASSERT_TRUE(exceeded) << exceeded.error().message;
-  EXPECT_EQ(exceeded->quoted.source_port, 50001);
+  const auto answer = parse_icmpv4_answer(packet);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->quoted.source_port, 50001);
 }
 
 TEST(IcmpQuote, ShorterQuotesAreErrors) {
-  for (std::size_t quoted = 0; quoted < 28; ++quoted) EXPECT_FALSE(parse_icmpv4_time_exceeded(answer_v4(quoted)).ok());
-  for (std::size_t quoted = 0; quoted < 48; ++quoted) EXPECT_FALSE(parse_icmpv6_time_exceeded(answer_v6(quoted)).ok());
+  for (std::size_t quoted = 0; quoted < 28; ++quoted) EXPECT_FALSE(parse_icmpv4_answer(answer_v4(quoted)).ok());
+  for (std::size_t quoted = 0; quoted < 48; ++quoted) EXPECT_FALSE(parse_icmpv6_answer(answer_v6(quoted)).ok());
 }
 
 TEST(IcmpQuote, EveryCutIsSurvived) {
   const Bytes v4 = answer_v4(1000);
   for (std::size_t length = 0; length < 56; ++length) {
-    EXPECT_FALSE(parse_icmpv4_time_exceeded(std::span(v4).first(length)).ok()) << length;
+    EXPECT_FALSE(parse_icmpv4_answer(std::span(v4).first(length)).ok()) << length;
   }
 }
 
 TEST(IcmpQuote, HeaderLengthBeyondTheBytesIsAnError) {
   Bytes outer = answer_v4(28);
   outer[0] = 0x4F;
-  EXPECT_FALSE(parse_icmpv4_time_exceeded(outer).ok());
+  EXPECT_FALSE(parse_icmpv4_answer(outer).ok());
   Bytes inner = answer_v4(28);
   inner[28] = 0x4F;
-  EXPECT_FALSE(parse_icmpv4_time_exceeded(inner).ok());
+  EXPECT_FALSE(parse_icmpv4_answer(inner).ok());
 }
 
 TEST(IcmpQuote, HeaderLengthBelowTheLeastIsAnError) {
   Bytes inner = answer_v4(1000);
   inner[28] = 0x41;
-  EXPECT_FALSE(parse_icmpv4_time_exceeded(inner).ok());
+  EXPECT_FALSE(parse_icmpv4_answer(inner).ok());
 }
 
 TEST(IcmpQuote, OtherIcmpTypesAreErrors) {
-  Bytes unreachable = answer_v4(1000);
-  unreachable[20] = 3;
-  EXPECT_FALSE(parse_icmpv4_time_exceeded(unreachable).ok());
+  Bytes redirect = answer_v4(1000);
+  redirect[20] = 5;
+  EXPECT_FALSE(parse_icmpv4_answer(redirect).ok());
   Bytes reassembly = answer_v6(1000);
   reassembly[1] = 1;
-  EXPECT_FALSE(parse_icmpv6_time_exceeded(reassembly).ok());
+  EXPECT_FALSE(parse_icmpv6_answer(reassembly).ok());
+}
+
+TEST(IcmpQuote, NoWayOnIsAnAnswerOfItsOwnKind) {
+  for (std::uint8_t code = 0; code < 16; ++code) {
+    Bytes v4 = answer_v4(1000);
+    v4[20] = 3;
+    v4[21] = code;
+    const auto of_v4 = parse_icmpv4_answer(v4);
+    EXPECT_EQ(of_v4.ok(), code <= 1) << int{code};  // net, host; a port is the host's own word
+    EXPECT_TRUE(!of_v4 || of_v4->unreachable);
+    Bytes v6 = answer_v6(1000);
+    v6[0] = 1;
+    v6[1] = code;
+    const auto of_v6 = parse_icmpv6_answer(v6);
+    EXPECT_EQ(of_v6.ok(), code == 0 || code == 3) << int{code};  // no route, address
+    EXPECT_TRUE(!of_v6 || of_v6->unreachable);
+  }
+  EXPECT_FALSE(parse_icmpv4_answer(answer_v4(1000))->unreachable);
 }
 
 TEST(IcmpQuote, OtherUdpPortsAreErrors) {
   Bytes packet = answer_v4(1000);
   packet[28 + 20 + 2] ^= 1;
-  EXPECT_FALSE(parse_icmpv4_time_exceeded(packet).ok());
+  EXPECT_FALSE(parse_icmpv4_answer(packet).ok());
 }
 
 TEST(IcmpQuote, QuoteOfALaterFragmentIsAnError) {
   Bytes packet = answer_v4(1000);
   packet[28 + 7] = 1;
-  EXPECT_FALSE(parse_icmpv4_time_exceeded(packet).ok());
+  EXPECT_FALSE(parse_icmpv4_answer(packet).ok());
 }
 
 TEST(IcmpQuote, Ipv6ExtensionHeadersAreErrors) {
   Bytes message = answer_v6(1000);
   message[8 + 6] = 0;
-  EXPECT_FALSE(parse_icmpv6_time_exceeded(message).ok());
+  EXPECT_FALSE(parse_icmpv6_answer(message).ok());
 }
 
 }  // namespace

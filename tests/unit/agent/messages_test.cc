@@ -27,6 +27,22 @@ TEST(Messages, FlowKeySurvivesTheWay) {
   EXPECT_EQ(*back, key);
 }
 
+TEST(Messages, RefusalsAnswerTheWholeRequest) {
+  v1::SteeringSet set;
+  set.set_revision(4);
+  *set.add_entries() = to_message(Steering{test::key("10.0.0.1", "10.0.0.2", 17), 50000});
+  const v1::SteeringReport report = refused_steering(set, "no");
+  EXPECT_EQ(report.revision(), 4U);
+  EXPECT_EQ(report.programmed_size(), 0);
+  ASSERT_EQ(report.failures_size(), 1);
+  EXPECT_EQ(report.failures(0).entry().port(), 50000U);
+  EXPECT_EQ(report.failures(0).reason(), "no");
+  const v1::ProbeResult result = refused_probe(probe_request(), "no");
+  EXPECT_EQ(result.id(), 9U);
+  EXPECT_TRUE(result.done());
+  EXPECT_EQ(result.error(), "no");
+}
+
 TEST(Messages, FlowKeyOfMixedFamiliesIsRefused) {
   v1::FlowKey message = to_message(test::key("10.0.0.1", "10.0.0.2", 17));
   message.set_source(std::string(16, 'x'));

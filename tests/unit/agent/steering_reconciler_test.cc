@@ -159,6 +159,66 @@ TEST(SteeringReconciler, SetBeyondTheLimitIsCut) {
   EXPECT_EQ(reconciler.problems().size(), 1U);
 }
 
+/// What the kernel holds of flow 7, which has sent so many packets.
+std::vector<FlowSample> flow7(std::uint16_t port, std::uint64_t packets) {
+  FlowSample made = test::sample(7, packets);
+  made.steer_port = port;
+  return {made};
+}
+
+TEST(SteeringReconciler, ReleasedEntryIsLetGoWithoutAController) {
+  SteeringReconciler reconciler;
+  reconciler.observe(std::vector{held(7, 60000), held(8, 60000)});
+  EXPECT_TRUE(reconciler.release(steer(7, 0).key, {"idle", true}));
+  EXPECT_FALSE(reconciler.release(steer(7, 0).key, {"idle", true})) << "once";
+  EXPECT_FALSE(reconciler.release(steer(9, 0).key, {"idle", true})) << "not steered";
+  EXPECT_EQ(reconciler.due(0), Actions{steer(7, 0)});
+  reconciler.done(steer(7, 0), {}, 0);
+  EXPECT_TRUE(reconciler.due(0).empty());
+}
+
+TEST(SteeringReconciler, ReleasedEntryStaysAwayWhileTheControllerWantsTheSame) {
+  SteeringReconciler reconciler;
+  reconciler.observe(flow7(60000, 5));
+  ASSERT_TRUE(reconciler.want(1, Actions{steer(7, 60000)}));
+  ASSERT_TRUE(reconciler.release(steer(7, 0).key, {"reused", false}));
+  EXPECT_FALSE(reconciler.wants(steer(7, 0).key));
+  reconciler.done(steer(7, 0), {}, 0);
+  ASSERT_TRUE(reconciler.want(2, Actions{steer(7, 60000)}));
+  reconciler.observe(flow7(0, 6));
+  reconciler.observe(flow7(0, 7));
+  EXPECT_TRUE(reconciler.due(0).empty());
+  ASSERT_EQ(reconciler.problems().size(), 1U);
+  EXPECT_EQ(reconciler.problems()[0].reason, "reused");
+  ASSERT_TRUE(reconciler.want(3, Actions{steer(7, 60001)}));
+  EXPECT_EQ(reconciler.due(0), Actions{steer(7, 60001)});
+  EXPECT_TRUE(reconciler.problems().empty());
+}
+
+TEST(SteeringReconciler, ReleaseEndsWithTheWish) {
+  SteeringReconciler reconciler;
+  reconciler.observe(flow7(60000, 5));
+  ASSERT_TRUE(reconciler.want(1, Actions{steer(7, 60000)}));
+  ASSERT_TRUE(reconciler.release(steer(7, 0).key, {"reused", false}));
+  reconciler.done(steer(7, 0), {}, 0);
+  ASSERT_TRUE(reconciler.want(2, Actions{}));
+  ASSERT_TRUE(reconciler.want(3, Actions{steer(7, 60000)}));
+  EXPECT_EQ(reconciler.due(0), Actions{steer(7, 60000)});
+}
+
+TEST(SteeringReconciler, IdleEntryComesBackWhenTheFlowSends) {
+  SteeringReconciler reconciler;
+  reconciler.observe(flow7(60000, 5));
+  ASSERT_TRUE(reconciler.want(1, Actions{steer(7, 60000)}));
+  ASSERT_TRUE(reconciler.release(steer(7, 0).key, {"idle", true}));
+  reconciler.done(steer(7, 0), {}, 0);
+  reconciler.observe(flow7(0, 5));
+  EXPECT_TRUE(reconciler.due(0).empty());
+  reconciler.observe({});  // erased from the kernel
+  reconciler.observe(flow7(0, 1));
+  EXPECT_EQ(reconciler.due(0), Actions{steer(7, 60000)});
+}
+
 TEST(SteeringReconciler, GenerationTellsWhenThereIsSomethingToReport) {
   SteeringReconciler reconciler;
   const auto before = reconciler.generation();

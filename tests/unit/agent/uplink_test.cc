@@ -32,7 +32,7 @@ class UplinkTest : public testing::Test {
     std::vector<Endpoint> endpoints;
     for (const std::uint16_t port : ports) endpoints.push_back({"127.0.0.1", port});
     uplink_ = std::make_unique<Uplink>(
-        io_, endpoints, make_tls_context(authority_.issue("h1"), TlsSide::kClient).value(),
+        io_, endpoints, [tls = make_tls_context(authority_.issue("h1"), TlsSide::kClient).value()] { return tls; },
         Uplink::Handlers{.hello =
                              [] {
                                v1::Hello hello;
@@ -158,6 +158,30 @@ TEST_F(UplinkTest, ResultsOfABrokenSessionAreDropped) {
   ASSERT_TRUE(until([&] { return replies_.size() == 2; }));
   EXPECT_FALSE(std::any_of(server.received.begin() + 2, server.received.end(),
                            [](const v1::AgentMessage& message) { return message.has_probe_result(); }));
+}
+
+TEST_F(UplinkTest, ControllerThatIsStuckCostsABoundedAmountOfMemory) {
+  auto& server = controller();
+  Uplink& uplink = connect({server.port()});
+  ASSERT_TRUE(until([&] { return !replies_.empty(); }));
+  server.get_stuck();
+  v1::AgentMessage large;
+  large.mutable_event()->set_text(std::string(100'000, 'x'));
+  std::size_t taken = 0;
+  // The socket buffers of the kernel take some more for a while.
+  for (int refused = 0; refused < 50;) {
+    io_.restart();
+    io_.run_one_for(std::chrono::milliseconds(1));
+    uplink.send(large) ? void(++taken) : void(++refused);
+    ASSERT_LT(taken, 1000U) << "100 MB taken for a controller that reads nothing";
+  }
+  EXPECT_LE(uplink.queued_bytes(), Uplink::kQueueLimitBytes + large.ByteSizeLong());
+  for (int i = 0; i < 100'000; ++i) uplink.event(event("port_changed"));
+  v1::ProbeResult result;
+  for (int i = 0; i < 100'000; ++i) uplink.result(result);
+  EXPECT_LE(uplink.waiting(), 2 * Uplink::kMostWaiting);
+  EXPECT_GT(uplink.counts().events_lost, 180'000U);
+  EXPECT_LE(uplink.queued_bytes(), Uplink::kQueueLimitBytes + large.ByteSizeLong());
 }
 
 TEST_F(UplinkTest, StopEndsAllLoops) {

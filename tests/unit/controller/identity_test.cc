@@ -168,6 +168,12 @@ class TlsApiTest : public ::testing::Test {
     asio::post(io_, [&] { found.set_value(server_->counters()); });
     return found.get_future().get();
   }
+  /// The client may learn of a refusal before it is counted.
+  bool counted(std::uint64_t HttpServer::Counters::*counter) {
+    const auto deadline = std::chrono::steady_clock::now() + 5s;
+    while (counters().*counter == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    return counters().*counter == 1;
+  }
 
   test::PkiFolder pki_;
   asio::io_context io_{1};
@@ -189,13 +195,13 @@ TEST_F(TlsApiTest, TellsTheHandlerWhoAsks) {
 TEST_F(TlsApiTest, RefusesACertificateOfAnotherAuthorityAndARevokedOne) {
   test::PkiFolder stranger;
   show(stranger.issue("alice"));
-  EXPECT_NE(ask().find("does not accept what --cert shows"), std::string::npos) << ask();
-  EXPECT_GE(counters().certificates_bad, 1U);
+  EXPECT_NE(ask().find("does not accept what --cert shows"), std::string::npos);
+  EXPECT_TRUE(counted(&HttpServer::Counters::certificates_bad));
   show(pki_.issue("alice"));
   ASSERT_TRUE(pki_.authority().revoke("alice"));
   asio::post(io_, [this] { EXPECT_TRUE(tls_->refresh(false).value()); });
   EXPECT_NE(ask().find("does not accept what --cert shows"), std::string::npos);
-  EXPECT_EQ(counters().certificates_revoked, 1U);
+  EXPECT_TRUE(counted(&HttpServer::Counters::certificates_revoked));
 }
 
 TEST_F(TlsApiTest, TheClientTrustsOnlyTheControllerOfItsAuthority) {

@@ -14,6 +14,7 @@ constexpr std::int64_t kLatencyNs = 2 * kMs;  // of a message between controller
 constexpr std::int64_t kPlanNs = 5 * kMs;
 constexpr std::int64_t kEarlyUpdateNs = 50 * kMs;  // an agent tells a new port this late at most
 constexpr std::uint32_t kIfindex = 7;
+constexpr double kRepeatBps = 500e3;  // of a sender that repeats its window four times a second
 constexpr std::int64_t kWallUs = 1'700'000'000'000'000;
 
 }  // namespace
@@ -79,6 +80,10 @@ std::vector<LinkId> Simulation::trace(const IpAddress& from, const IpAddress& to
   while (fabric_.link(links.back()).to != fabric_.port(destination).node) {
     const NodeId at_node = fabric_.link(links.back()).to;
     const auto next = routing_.next_links(at_node, destination);
+    if (next.empty()) {
+      links.push_back(routing_.broken_link(at_node, destination));
+      return links;
+    }
     std::uint64_t hash = fnv1a(to.bytes(), fnv1a(from.bytes(), hash_seed_ + at_node)) ^ port;
     hash = (hash ^ hash >> 31U) * 0xBF58476D1CE4E5B9ULL;
     hash = (hash ^ hash >> 29U) * 0x94D049BB133111EBULL;
@@ -89,21 +94,30 @@ std::vector<LinkId> Simulation::trace(const IpAddress& from, const IpAddress& to
 
 void Simulation::update_rates() {
   const double seconds = static_cast<double>(now_ns_ - accounted_ns_) * 1e-9;
-  for (SimFlow& flow : flows_) flow.bits_in_window += flow.rate_bps * seconds;
+  for (SimFlow& flow : flows_) {
+    flow.sent_bits += flow.rate_bps * seconds;
+    flow.received_bits += flow.arrives ? flow.rate_bps * seconds : 0;
+  }
   accounted_ns_ = now_ns_;
   if (!rates_stale_) return;
   rates_stale_ = false;
   traffic::PathTable table;
   std::vector<traffic::PathIndex> path_of;
-  for (const SimFlow& flow : flows_) {
+  for (SimFlow& flow : flows_) {
     const auto links = trace(flow.id.source, flow.id.destination, wire_port(flow));
-    path_of.push_back(flow.data ? table.add(links) : traffic::kUnknownPath);
+    flow.arrives = fabric_.link(links.back()).state != LinkState::kDown;
+    path_of.push_back(flow.data && flow.arrives ? table.add(links) : traffic::kUnknownPath);
+  }
+  for (std::size_t i = 0; i < flows_.size(); i += 2) {  // data, then its acknowledgements
+    if (!flows_[i + 1].arrives) path_of[i] = traffic::kUnknownPath;
   }
   const auto rates = traffic::max_min_rates(traffic::elastic_capacity(fabric_, {}), table, path_of);
   for (std::size_t i = 0; i < flows_.size(); ++i) {
-    flows_[i].rate_bps = paused_          ? 0
-                         : flows_[i].data ? rates[i]
-                                          : rates[i - 1] * 0.01;  // acknowledgements of the flow before
+    const std::size_t data = flows_[i].data ? i : i - 1;
+    const bool stalled = !flows_[data].arrives || !flows_[data + 1].arrives;
+    const double data_bps = stalled ? kRepeatBps : rates[data];
+    const bool acknowledges = flows_[data].arrives;
+    flows_[i].rate_bps = paused_ ? 0 : flows_[i].data ? data_bps : acknowledges ? data_bps * 0.01 : 0;
   }
 }
 
@@ -159,6 +173,7 @@ void Simulation::connect_agents() {
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
     at(now_ns_ + static_cast<std::int64_t>(random() % 300) * kMs, [this, host] { connect_agent(host); });
   }
+  if (spec_.switch_agents) at(now_ns_, [this] { connect_switch_agents(); });
 }
 
 void Simulation::connect_agent(std::size_t host) {
@@ -190,6 +205,49 @@ void Simulation::connect_agent(std::size_t host) {
   at(now_ns_ + 10 * kMs, [loop] { (*loop)(); });
 }
 
+void Simulation::connect_switch_agents() {
+  for (const Node& node : fabric_.nodes()) {
+    if (node.is_host()) continue;
+    v1::Hello hello;
+    hello.set_protocol_version(1);
+    hello.set_node(node.name);
+    hello.set_role("switch");
+    (void)engine_->on_hello(node.name, hello, now_ns_);
+  }
+  for (LinkId link = 0; link < fabric_.links().size(); ++link) report_link(link);
+}
+
+/// By the agent of the switch that sends into it.
+void Simulation::report_link(LinkId link) {
+  const Link& of = fabric_.link(link);
+  if (fabric_.node(of.from).is_host()) return;
+  v1::AgentMessage message;
+  v1::LinkReport& report = *message.mutable_links()->add_links();
+  report.set_interface(fabric_.port(of.from_port).name);
+  report.set_ifindex(1);
+  report.set_up(true);
+  report.set_carrier(of.state != LinkState::kDown);
+  (void)engine_->on_message(fabric_.node(of.from).name, message, now_ns_);
+}
+
+void Simulation::set_cable(const std::string& a, const std::string& b, bool works) {
+  update_rates();
+  for (LinkId link = 0; link < fabric_.links().size(); ++link) {
+    const std::string& from = fabric_.node(fabric_.link(link).from).name;
+    const std::string& to = fabric_.node(fabric_.link(link).to).name;
+    if (!(from == a && to == b) && !(from == b && to == a)) continue;
+    fabric_.set_link_state(link, works ? LinkState::kHealthy : LinkState::kDown);
+    if (spec_.switch_agents) at(now_ns_ + kLatencyNs, [this, link] { report_link(link); });
+  }
+  rates_stale_ = true;
+  update_rates();
+}
+
+std::size_t Simulation::broken_flows() {
+  update_rates();
+  return static_cast<std::size_t>(std::ranges::count(flows_, false, &SimFlow::arrives));
+}
+
 void Simulation::disconnect_agent(std::size_t host) {
   hosts_[host].connected = false;
   engine_->on_gone(hosts_[host].name, now_ns_);
@@ -214,9 +272,10 @@ void Simulation::report(std::size_t host, bool whole_window) {
       one.set_local_qpn(egress ? flow.source_qpn : flow.id.destination_qpn);
       one.set_remote_qpn(egress ? flow.id.destination_qpn : flow.source_qpn);
     }
-    if (whole_window && egress) flow.window_bps = std::exchange(flow.bits_in_window, 0) / seconds;
-    one.set_rate_bps(flow.window_bps);
-    one.set_payload_bps(flow.data ? flow.window_bps * 0.98 : 0);
+    double& window_bps = egress ? flow.sent_bps : flow.received_bps;
+    if (whole_window) window_bps = std::exchange(egress ? flow.sent_bits : flow.received_bits, 0) / seconds;
+    one.set_rate_bps(window_bps);
+    one.set_payload_bps(flow.data ? window_bps * 0.98 : 0);
     one.set_packets(static_cast<std::uint64_t>(now_ns_ / kMs));
   }
   (void)engine_->on_message(hosts_[host].name, message, now_ns_);
@@ -275,7 +334,8 @@ void Simulation::probe(std::size_t host, const v1::ProbeRequest& request) {
       v1::ProbeAnswer& answer = *result.add_answers();
       answer.set_port(port);
       answer.set_ttl(ttl);
-      const Link& link = fabric_.link(links[ttl - 1]);
+      const bool dropped = ttl > links.size() || fabric_.link(links[ttl - 1]).state == LinkState::kDown;
+      const Link& link = fabric_.link(links[std::min<std::size_t>(ttl, links.size()) - 1]);
       std::int64_t sent_ns = first_ns;
       for (std::uint32_t attempt = 1; attempt <= request.attempts() && answer.responder().empty(); ++attempt) {
         result.set_sent(result.sent() + 1);
@@ -285,7 +345,8 @@ void Simulation::probe(std::size_t host, const v1::ProbeRequest& request) {
             std::min(50.0, icmp.tokens + static_cast<double>(std::max<std::int64_t>(0, sent_ns - icmp.filled_ns)) *
                                              1e-9 * spec_.icmp_per_s);
         icmp.filled_ns = std::max(icmp.filled_ns, sent_ns);
-        const bool lost = icmp.tokens < 1 || static_cast<double>(random() % 10000) < spec_.probe_loss * 10000;
+        const bool lost =
+            dropped || icmp.tokens < 1 || static_cast<double>(random() % 10000) < spec_.probe_loss * 10000;
         answer.set_attempts(attempt);
         if (lost) {
           result.set_lost(result.lost() + 1);

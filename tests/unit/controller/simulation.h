@@ -21,9 +21,10 @@ inline constexpr std::int64_t kSecond = 1'000'000'000;
 struct SimulationSpec {
   std::uint64_t seed = 1;
   ClosSpec clos{.leaves = 2, .hosts_per_leaf = 4, .spines = 4, .cables = 1, .host_bps = 50e6, .uplink_bps = 50e6};
-  int qps = 2;              ///< a connection
-  bool qp_table = true;     ///< agents know local and remote QPNs
-  double probe_loss = 0;    ///< share of probes without an answer
+  int qps = 2;            ///< a connection
+  bool qp_table = true;   ///< agents know local and remote QPNs
+  double probe_loss = 0;  ///< share of probes without an answer
+  bool switch_agents = false;
   double icmp_per_s = 200;  ///< answers that a switch gives; bursts of 50
   EngineOptions options;
 };
@@ -51,6 +52,10 @@ class Simulation {
     hash_seed_ += 0x9E3779B97F4A7C15ULL;
     rates_stale_ = true;
   }
+  /// Cuts or mends the cable between two switches; their agents, where they have some, say so at once.
+  void set_cable(const std::string& a, const std::string& b, bool works);
+  /// Flows, either direction, that lose what they send on a cut cable now.
+  [[nodiscard]] std::size_t broken_flows();
   /// Flows stop or go on (jobs compute).
   void set_paused(bool paused);
   /// Agents say that they steer, but packets keep their ports.
@@ -74,9 +79,12 @@ class Simulation {
     std::uint32_t source_qpn = 0;
     std::uint16_t source_port = 0;
     bool data = true;
-    double rate_bps = 0;
-    double bits_in_window = 0;
-    double window_bps = 0;  ///< of the last whole window
+    double rate_bps = 0;  ///< sent; a sender that hears nothing repeats itself
+    bool arrives = true;
+    double sent_bits = 0;  ///< in the window
+    double received_bits = 0;
+    double sent_bps = 0;  ///< of the last whole window
+    double received_bps = 0;
   };
   struct Host {
     std::string name;
@@ -90,9 +98,12 @@ class Simulation {
   void add_connection(std::size_t from, std::size_t to, std::uint32_t& next_qpn);
   [[nodiscard]] std::uint64_t random();
   [[nodiscard]] std::uint16_t wire_port(const SimFlow& flow) const;
+  /// Ends with a link that is down where that drops it.
   [[nodiscard]] std::vector<LinkId> trace(const IpAddress& from, const IpAddress& to, std::uint16_t port);
   void update_rates();
   void connect_agent(std::size_t host);
+  void connect_switch_agents();
+  void report_link(LinkId link);
   void report(std::size_t host, bool whole_window);
   void tick();
   void deliver(const Outgoing& outgoing);

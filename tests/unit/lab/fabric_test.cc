@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 
 #include "lab/commands.h"
 
@@ -24,6 +25,38 @@ TEST(Fabric, AttachesHostsToLeavesRoundRobin) {
   for (std::size_t host = 0; host < 5; ++host) {
     EXPECT_EQ(fabric.nodes[fabric.links[host].b.node].name, host % 2 == 0 ? "leaf1" : "leaf2");
   }
+}
+
+Spec rails_of(int hosts, int nics, int leaves) {
+  Spec spec = spec_of(hosts, leaves, 2);
+  spec.nics = nics;
+  return *checked(spec);
+}
+
+TEST(Fabric, AttachesEachNicOfAHostToItsOwnLeafOfTheHostsGroup) {
+  const Fabric fabric = lay_out(rails_of(4, 2, 4));
+  const auto leaf_of = [&](std::size_t host, std::size_t nic) {
+    const Link& link = fabric.links[host_link(fabric, host, nic)];
+    EXPECT_EQ(link.a.node, host);
+    EXPECT_EQ(link.a.name, "eth" + std::to_string(nic));
+    return fabric.nodes[link.b.node].name;
+  };
+  for (const std::size_t host : {0U, 2U}) {
+    EXPECT_EQ(leaf_of(host, 0), "leaf1");
+    EXPECT_EQ(leaf_of(host, 1), "leaf2");
+    EXPECT_EQ(leaf_of(host + 1, 0), "leaf3");
+    EXPECT_EQ(leaf_of(host + 1, 1), "leaf4");
+  }
+}
+
+TEST(Fabric, GivesEveryNicAnAddressOfItsLeafsPrefix) {
+  const Fabric fabric = lay_out(rails_of(8, 4, 4));
+  std::set<std::string> addresses;
+  for (std::size_t host = 0; host < 8; ++host) {
+    for (std::size_t nic = 0; nic < 4; ++nic) addresses.insert(host_address(fabric, host, nic).to_string());
+  }
+  EXPECT_EQ(addresses.size(), 32U);
+  EXPECT_EQ(host_address(fabric, 7, 2).to_string(), "10.3.8.2");
 }
 
 TEST(Fabric, LinksEveryLeafToEverySpineOnce) {
@@ -95,6 +128,58 @@ TEST(Commands, ShapeEveryPortOfASwitchAndNoneOfAHost) {
   const std::string batch = node_tc_batch(fabric, find_node(fabric, "leaf1"));
   for (const char* port : {" h1 ", " h3 ", " spine1 ", " spine2 "})
     EXPECT_NE(batch.find(port), std::string::npos) << port;
+}
+
+TEST(Commands, RouteByTheSourceAddressWhereAHostHasSeveralNics) {
+  const Fabric fabric = lay_out(rails_of(2, 2, 2));
+  EXPECT_EQ(source_routing_batch(fabric, 1),
+            "route add default via 10.1.2.1 dev eth0 table 100\nrule add pref 100 from 10.1.2.2 lookup 100\n"
+            "route add default via 10.2.2.1 dev eth1 table 101\nrule add pref 101 from 10.2.2.2 lookup 101\n");
+  EXPECT_TRUE(source_routing_batch(fabric, find_node(fabric, "leaf1")).empty());
+  EXPECT_TRUE(source_routing_batch(lay_out(spec_of(2, 2, 2)), 0).empty());
+}
+
+TEST(Commands, MakeEachCableOfThreeInterfacesWithAnIndexOfTheirOwn) {
+  const Fabric fabric = lay_out(spec_of(4, 2, 2));
+  std::istringstream batch(link_batch(fabric));
+  std::set<std::string> indices;
+  std::size_t interfaces = 0;
+  std::size_t macvlans = 0;
+  for (std::string word; batch >> word;) {
+    if (word == "macvlan") ++macvlans;
+    if (word != "index") continue;
+    ASSERT_TRUE(batch >> word);
+    indices.insert(word);
+    ++interfaces;
+  }
+  EXPECT_EQ(macvlans, fabric.links.size());
+  EXPECT_EQ(interfaces, 3 * fabric.links.size() + 2 * fabric.nodes.size());
+  EXPECT_EQ(indices.size(), interfaces);
+}
+
+TEST(Commands, PutTheEndsOfACableIntoTheirNodesNamespaces) {
+  const Fabric fabric = lay_out(spec_of(1, 1, 1));
+  const std::string batch = link_batch(fabric);
+  EXPECT_NE(batch.find("link add name c2 index 5 address 02:7e:00:00:01:0b mtu 4500 numtxqueues 1 numrxqueues 1 "
+                       "type veth peer name spine1 index 6 address 02:7e:00:00:01:0a mtu 4500 numtxqueues 1 "
+                       "numrxqueues 1 netns te-x-leaf1\n"
+                       "link add link c2 name leaf1 index 7 netns te-x-spine1 type macvlan mode passthru nopromisc\n"
+                       "link set c2 up\n"),
+            std::string::npos)
+      << batch;
+}
+
+TEST(Commands, GiveAPortAnotherRateAndItsOwnBack) {
+  const Fabric fabric = lay_out(spec_of(2, 2, 1));
+  const Port& leaf = fabric.links[0].b;
+  const Port& host = fabric.links[0].a;
+  EXPECT_EQ(port_rate_batch(fabric, leaf, 1e7),
+            "qdisc replace dev h1 root tbf rate 10000000bit burst 9028b limit 8388608b\n");
+  EXPECT_EQ(port_rate_batch(fabric, leaf, fabric.spec.rate_bps),
+            "qdisc replace dev h1 root tbf rate 50000000bit burst 9028b limit 8388608b\n");
+  EXPECT_EQ(port_rate_batch(fabric, host, 1e7),
+            "qdisc replace dev eth0 root tbf rate 10000000bit burst 9028b limit 8388608b\n");
+  EXPECT_EQ(port_rate_batch(fabric, host, fabric.spec.rate_bps), "qdisc replace dev eth0 root noqueue\n");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ constexpr std::int64_t kMs = 1'000'000;
 
 EndpointPlan endpoint_plan() {
   EndpointPlan plan;
-  plan.address = *IpAddress::parse("10.1.1.2");
+  plan.nics = {{"eth0", *IpAddress::parse("10.1.1.2")}};
   plan.rate_bps = 50e6;
   return plan;
 }

@@ -58,5 +58,20 @@ TEST(PathMtu, IsTheLargestThatTheInterfaceCarries) {
   EXPECT_EQ(path_mtu_of(9000), 4096);
 }
 
+TEST(Spec, WantsALeafForEachNicOfAHost) {
+  Spec spec;
+  spec.nics = 3;
+  spec.leaves = 4;
+  const auto refused = checked(spec);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("multiple of 3"), std::string::npos);
+  spec.leaves = 6;
+  EXPECT_TRUE(checked(spec).ok());
+  spec.hosts = 501;  // two groups: 251 on a leaf
+  EXPECT_FALSE(checked(spec).ok());
+  spec.nics = 0;
+  EXPECT_FALSE(checked(spec).ok());
+}
+
 }  // namespace
 }  // namespace te::lab

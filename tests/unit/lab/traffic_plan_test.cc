@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
+#include <tuple>
 
 #include "common/os/file.h"
 
@@ -88,6 +90,47 @@ TEST(Flows, BothEndsAgreeOnQpnsAndPsns) {
   }
 }
 
+TEST(Flows, JoinTheSameNicOfBothHosts) {
+  Spec spec;
+  spec.id = "x";
+  spec.hosts = 4;
+  spec.nics = 2;
+  const Fabric fabric = lay_out(*checked(spec));
+  TrafficOptions options;
+  options.qps = 3;
+  const auto flows = plan_flows(fabric, options);
+  ASSERT_EQ(flows->size(), 4U * 2U * 3U);
+  const auto endpoints = plan_endpoints(fabric, options, *flows, "/nowhere");
+  ASSERT_EQ(endpoints[0].nics.size(), 2U);
+  for (const FlowPlan& flow : *flows) {
+    for (const auto& [host, peer, qpn] : {std::tuple{flow.source, flow.destination, flow.source_qpn},
+                                          std::tuple{flow.destination, flow.source, flow.destination_qpn}}) {
+      const auto& qps = endpoints[host].qps;
+      const auto qp = std::ranges::find(qps, qpn, &QpPlan::qpn);
+      ASSERT_NE(qp, qps.end());
+      EXPECT_EQ(qp->nic, flow.nic);
+      EXPECT_EQ(qp->remote, host_address(fabric, peer, flow.nic));
+    }
+  }
+}
+
+TEST(Flows, LabelsReachTheNicThatTheyName) {
+  Spec spec;
+  spec.id = "x";
+  spec.hosts = 2;
+  spec.nics = 2;
+  const Fabric fabric = lay_out(*checked(spec));
+  auto flows = plan_flows(fabric, TrafficOptions{});
+  const auto root =
+      YamlReader::parse("flows: [{source: h1, destination: h2, nic: 1, qp: 1, flow_label: 77}]", "labels");
+  ASSERT_TRUE(set_flow_labels(fabric, *root, *flows).ok());
+  for (const FlowPlan& flow : *flows) {
+    EXPECT_EQ(flow.flow_label, flow.source == 0 && flow.nic == 1 && flow.qp == 1 ? 77U : 0U);
+  }
+  const auto beyond = YamlReader::parse("flows: [{source: h1, destination: h2, nic: 2, flow_label: 77}]", "labels");
+  EXPECT_FALSE(set_flow_labels(fabric, *beyond, *flows).ok());
+}
+
 TEST(Flows, LabelsOfAFileChangeTheFlowsItNames) {
   const Fabric fabric = fabric_of(4);
   auto flows = plan_flows(fabric, TrafficOptions{});
@@ -106,7 +149,11 @@ TEST(Flows, LabelsForAFlowThatIsNotThereAreAnError) {
 
 TEST(EndpointPlan, IsReadBackAsItWasWritten) {
   const TrafficOptions options;
-  const Fabric fabric = fabric_of(2);
+  Spec spec;
+  spec.id = "x";
+  spec.hosts = 2;
+  spec.nics = 2;
+  const Fabric fabric = lay_out(*checked(spec));
   const auto plans = plan_endpoints(fabric, options, *plan_flows(fabric, options), "/nowhere");
   const std::string path = testing::TempDir() + "te-unit-lab-plan." + std::to_string(::getpid());
   ASSERT_TRUE(replace_file(path, plan_json(plans[1])).ok());

@@ -107,9 +107,22 @@ TEST_F(EcmpTest, AnUnknownAddressHasNoRoute) {
   EXPECT_EQ(known.compose({ip("9.9.9.9"), pair.destination, 0}, 50000).status, Status::kNoRoute);
 }
 
-TEST_F(EcmpTest, AnUnreachableDestinationHasNoRoute) {
-  for (int spine = 1; spine <= 4; ++spine) fabric.set_link_state(downlink(spine), LinkState::kDown);
-  EXPECT_EQ(known.compose(pair, 50000).status, Status::kNoRoute);
+TEST_F(EcmpTest, AWayOverADownLinkIsBrokenThere) {
+  answer(50000, 3);
+  answer(50001, 2);
+  fabric.set_link_state(downlink(3), LinkState::kDown);
+  const ComposedPath way = known.compose(pair, 50000);
+  EXPECT_EQ(way.status, Status::kBroken);
+  EXPECT_EQ(way.links.back(), downlink(3));
+  EXPECT_EQ(spine_of(50001), 2);
+  EXPECT_EQ(known.port_that_ends_at(pair, downlink(3)), std::optional<std::uint16_t>(50000));
+  EXPECT_EQ(known.port_that_ends_at(pair, downlink(2)), std::nullopt);
+}
+
+TEST_F(EcmpTest, ADownNicBreaksEveryWay) {
+  fabric.set_link_state(fabric.port(*fabric.find_address(pair.source)).out, LinkState::kDown);
+  EXPECT_EQ(known.compose(pair, 50000).status, Status::kBroken);
+  EXPECT_EQ(known.compose(pair, 50000).links.size(), 1U);
 }
 
 // Answers
@@ -251,10 +264,12 @@ TEST_F(EcmpTest, ALostMemberBumpsOnlyThatSwitch) {
   EXPECT_EQ(known.switch_knowledge(*fabric.find_node("spine3")).epoch, 1U);
 }
 
-TEST_F(EcmpTest, ARemoteLossThatChangesTheGroupBumpsTheSwitch) {
+TEST_F(EcmpTest, ARemoteLossLeavesTheGroupOfTheSwitch) {
   answer(50000, 3);
   fabric.set_link_state(downlink(4), LinkState::kDown);
-  EXPECT_EQ(known.sync(), std::vector<NodeId>{leaf1});
+  const auto bumped = known.sync();
+  EXPECT_EQ(std::count(bumped.begin(), bumped.end(), leaf1), 0);
+  EXPECT_EQ(spine_of(50000), 3);
 }
 
 TEST_F(EcmpTest, AChangeElsewhereLeavesTheEpoch) {

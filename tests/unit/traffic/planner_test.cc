@@ -307,13 +307,27 @@ TEST_F(QuickstartPlan, SaysWhenAFlowCannotLeaveADownLink) {
       found, "h1 -> h5 is on a link that is down or drained and stays: no port is known that leads another way"));
 }
 
-TEST_F(QuickstartPlan, ForcedMovesComeFirstInASmallBudget) {
+TEST_F(QuickstartPlan, ForcedMovesComeFirstWhateverTheBudget) {
   Instance instance = crowded();
   fabric.set_link_state(link("leaf1", "spine1"), LinkState::kDown);
   instance.input.limits.moves_per_cycle = 1;
   const Plan found = plan(fabric, instance.input);
-  ASSERT_EQ(found.moves.size(), 1U);
-  EXPECT_TRUE(found.moves[0].forced);
+  ASSERT_EQ(found.moves.size(), 8U);
+  for (const PlannedMove& move : found.moves) EXPECT_TRUE(move.forced) << move.reason;
+}
+
+TEST_F(QuickstartPlan, BackgroundLeavesADownLinkAndNoOther) {
+  Instance instance = crowded();
+  instance.input.flows[0].elastic = false;
+  EXPECT_TRUE(
+      std::ranges::none_of(plan(fabric, instance.input).moves, [](const auto& move) { return move.flow == 0; }));
+  fabric.set_link_state(link("leaf1", "spine1"), LinkState::kDown);
+  const Plan found = plan(fabric, instance.input);
+  const auto move = std::ranges::find(found.moves, std::size_t{0}, &PlannedMove::flow);
+  ASSERT_NE(move, found.moves.end());
+  EXPECT_TRUE(move->forced);
+  for (const LinkId id : instance.input.paths.links(move->to_path)) EXPECT_NE(id, link("leaf1", "spine1"));
+  EXPECT_EQ(move->reason, "leaf1:spine1 -> spine1:leaf1 is down");
 }
 
 }  // namespace

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "te-controller/engine/link_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace te {
+
+using diagnosis::FlowLoss;
+using diagnosis::LinkCondition;
+
+namespace {
+
+constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::int64_t kLossLookNs = 1000 * kNsPerMs;
+constexpr std::size_t kLossSeconds = 3;  // that losses are summed over
+constexpr std::int64_t kProofNs = 500 * kNsPerMs;
+constexpr std::int64_t kFirstBackOffNs = 500 * kNsPerMs;
+constexpr std::int64_t kLongestBackOffNs = 30'000 * kNsPerMs;
+constexpr int kLostIntervals = 2;
+constexpr int kGreetings = 4;  // at a time
+
+/// What the planner and the routing make of a condition.
+LinkState state_of(LinkCondition condition) {
+  switch (condition) {
+    case LinkCondition::kUnknown:
+    case LinkCondition::kHealthy:
+      return LinkState::kHealthy;
+    case LinkCondition::kSuspect:
+    case LinkCondition::kFailing:
+    case LinkCondition::kFlapping:
+      return LinkState::kDrained;
+    case LinkCondition::kDown:
+      return LinkState::kDown;
+  }
+  return LinkState::kHealthy;
+}
+
+/// When an end last counted packets; 0: not within its history.
+std::int64_t last_active_ns(const FlowEnd& end) {
+  for (auto sample = end.history.rbegin(); sample != end.history.rend(); ++sample) {
+    if (sample->rate_bps > 0) return sample->end_ns;
+  }
+  return 0;
+}
+
+}  // namespace
+
+LinkWatch::LinkWatch(const Parts& parts, const ProbingOptions& options, std::int64_t report_interval_ns)
+    : parts_(parts),
+      interval_ns_(report_interval_ns),
+      health_(*parts.fabric),
+      tracer_(*parts.fabric, parts.prober->budget(), options) {}
+
+void LinkWatch::take_links(const std::string& node, const v1::LinkUpdate& update) {
+  const auto id = parts_.fabric->find_node(node);
+  if (!id) return;
+  for (const v1::LinkReport& report : update.links()) {
+    const auto port = parts_.fabric->find_port(*id, report.interface());
+    if (port && parts_.fabric->port(*port).netns == report.netns()) {
+      health_.carrier(*port, report.ifindex() != 0 && report.up() && report.carrier());
+    }
+  }
+}
+
+void LinkWatch::gone(const std::string& node, std::int64_t now_ns) {
+  tracer_.disconnected(node);
+  const auto id = parts_.fabric->find_node(node);
+  if (!id) return;
+  for (const PortId port : parts_.fabric->node(*id).ports) health_.no_word(port, now_ns);
+}
+
+void LinkWatch::note_answers(const v1::ProbeResult& result) {
+  for (const v1::ProbeAnswer& answer : result.answers()) {
+    if (answer.responder().empty()) continue;
+    const auto address = IpAddress::from_bytes(
+        {reinterpret_cast<const std::uint8_t*>(answer.responder().data()), answer.responder().size()});
+    const auto port = address ? parts_.fabric->find_address(*address) : std::nullopt;
+    if (port) tracer_.heard(parts_.fabric->port(*port).node);
+  }
+}
+
+Result<void> LinkWatch::take_result(const std::string& node, const v1::ProbeResult& result, std::int64_t now_ns) {
+  auto outcome = tracer_.take_result(node, result);
+  if (!outcome) return std::move(outcome).error();
+  if (!*outcome) return {};
+  for (const LinkId link : (*outcome)->proved) health_.proved(link, now_ns);
+  if ((*outcome)->silent != kNoId) health_.silent((*outcome)->silent, (*outcome)->probes, now_ns);
+  return {};
+}
+
+std::vector<LinkWatch::Change> LinkWatch::judge(std::int64_t now_ns) {
+  tracer_.expire(now_ns);
+  if (now_ns - looked_ns_ >= interval_ns_ / 2) {
+    looked_ns_ = now_ns;
+    look_at_flows(now_ns);
+  }
+  if (now_ns - losses_ns_ >= kLossLookNs) {
+    losses_ns_ = now_ns;
+    look_for_losses(now_ns);
+  }
+  if (now_ns - proof_ns_ >= kProofNs) {
+    proof_ns_ = now_ns;
+    ask_for_proof(now_ns);
+    get_acquainted(now_ns);
+  }
+  std::vector<LinkCondition> before;
+  for (LinkId link = 0; link < parts_.fabric->links().size(); ++link) before.push_back(status(link).condition);
+  std::vector<Change> changes;
+  for (const LinkId link : health_.judge(now_ns)) {
+    Change change{.link = link, .before = before[link], .now = status(link), .paths = false};
+    change.paths = parts_.fabric->set_link_state(link, state_of(change.now.condition));
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+void LinkWatch::look_at_flows(std::int64_t now_ns) {
+  for (const auto& [id, flow] : parts_.fleet->flows()) look_at(flow, now_ns);
+  std::erase_if(tracks_, [&](const auto& entry) { return parts_.fleet->find(entry.first) == nullptr; });
+}
+
+/// The sender goes on sending after the receiver has seen the last of it.
+bool LinkWatch::does_not_arrive(const Flow& flow, const Track& track, std::int64_t now_ns) const {
+  if (!flow.egress || !flow.ingress) return false;
+  const FleetNode* receiver = parts_.fleet->node(flow.ingress->node);
+  if (receiver == nullptr || !receiver->connected || parts_.fleet->sender(flow) == nullptr) return false;
+  if (track.arrived_ns == 0 || now_ns - track.arrived_ns < kLostIntervals * interval_ns_) return false;
+  const auto& sent = flow.egress->history;
+  return std::ranges::any_of(
+      sent, [&](const RateSample& sample) { return sample.rate_bps > 0 && sample.begin_ns >= track.arrived_ns; });
+}
+
+void LinkWatch::look_at(const Flow& flow, std::int64_t now_ns) {
+  if (flow.kind(now_ns) == FlowKind::kIdle) return;
+  Track& track = tracks_[flow.id];
+  if (flow.ingress) track.arrived_ns = std::max(track.arrived_ns, last_active_ns(*flow.ingress));
+  const ComposedPath path = parts_.knowledge->compose(flow.id.pair(), flow.wire_port());
+  const bool lost = does_not_arrive(flow, track, now_ns);
+  if (!lost && std::exchange(track.lost, false)) track.back_off_ns = 0;
+  if (lost) {
+    track.lost = true;
+    trace(flow, track, path, now_ns);
+  } else if (path.reaches() && flow.ingress && now_ns - track.arrived_ns <= interval_ns_) {
+    for (const LinkId link : path.links) health_.passed(link, now_ns);
+  }
+  count(track, flow, path, now_ns);
+}
+
+void LinkWatch::trace(const Flow& flow, Track& track, const ComposedPath& path, std::int64_t now_ns) {
+  if (track.traced_ns != 0 && now_ns - track.traced_ns < track.back_off_ns) return;
+  if (!start_trace(flow, path, now_ns)) return;
+  track.traced_ns = now_ns;
+  track.back_off_ns = std::clamp(2 * track.back_off_ns, kFirstBackOffNs, kLongestBackOffNs);
+}
+
+/// To all switches on the way, as far as it is known.
+bool LinkWatch::start_trace(const Flow& flow, const ComposedPath& path, std::int64_t now_ns) {
+  TraceOrder order{.node = flow.egress->node,
+                   .flow = make_flow_key(flow.id, flow.egress->report.key().ifindex()),
+                   .flow_label = flow.egress->report.flow_label(),
+                   .port = flow.wire_port(),
+                   .way = path.links,
+                   .ttls = {}};
+  for (std::uint32_t ttl = 1; ttl <= path.links.size(); ++ttl) {
+    if (!parts_.fabric->node(parts_.fabric->link(path.links[ttl - 1]).to).is_host()) order.ttls.push_back(ttl);
+  }
+  return tracer_.start(std::move(order), now_ns);
+}
+
+/// A switch can only be missed once it has answered: flows are traced that pass one which never did.
+void LinkWatch::get_acquainted(std::int64_t now_ns) {
+  int traces = 0;
+  for (const auto& [id, flow] : parts_.fleet->flows()) {
+    if (traces == kGreetings) return;
+    if (flow.kind(now_ns) != FlowKind::kData || parts_.fleet->sender(flow) == nullptr) continue;
+    const ComposedPath path = parts_.knowledge->compose(id.pair(), flow.wire_port());
+    const auto is_new = [&](LinkId link) {
+      const NodeId node = parts_.fabric->link(link).to;
+      if (parts_.fabric->node(node).is_host() || tracer_.answers(node)) return false;
+      const auto greeted = greeted_ns_.find(node);
+      return greeted == greeted_ns_.end() || now_ns - greeted->second >= kLongestBackOffNs;
+    };
+    if (!path.reaches() || std::ranges::none_of(path.links, is_new) || !start_trace(flow, path, now_ns)) continue;
+    for (const LinkId link : path.links) greeted_ns_[parts_.fabric->link(link).to] = now_ns;
+    ++traces;
+  }
+}
+
+void LinkWatch::count(Track& track, const Flow& flow, const ComposedPath& path, std::int64_t now_ns) {
+  if (!flow.ingress || !path.reaches()) {
+    track.way.clear();
+    track.seconds.clear();
+    return;
+  }
+  const v1::FlowReport& report = flow.ingress->report;
+  const bool anew = track.way != path.links || report.packets() < track.packets || report.psn_gaps() < track.gaps;
+  if (!anew && now_ns - track.counted_ns < kLossLookNs) return;
+  if (anew) {
+    track.way = path.links;
+    track.seconds.clear();
+  } else {
+    track.seconds.push_back(
+        {.links = {}, .packets = report.packets() - track.packets, .gaps = report.psn_gaps() - track.gaps});
+    if (track.seconds.size() > kLossSeconds) track.seconds.pop_front();
+  }
+  track.packets = report.packets();
+  track.gaps = report.psn_gaps();
+  track.counted_ns = now_ns;
+}
+
+void LinkWatch::look_for_losses(std::int64_t now_ns) {
+  std::vector<FlowLoss> flows;
+  bool any = false;
+  for (const auto& [id, track] : tracks_) {
+    FlowLoss sum;
+    for (const FlowLoss& second : track.seconds) {
+      sum.packets += second.packets;
+      sum.gaps += second.gaps;
+    }
+    if (sum.packets == 0) continue;
+    sum.links = track.way;
+    any |= sum.gaps > 0;
+    flows.push_back(std::move(sum));
+  }
+  if (any) health_.suspect(find_loss_suspects(flows, {}), now_ns);
+}
+
+std::optional<std::uint16_t> LinkWatch::port_towards(const ProbeTarget& target, LinkId link) {
+  for (const std::uint16_t port : target.ports_in_use) {
+    const ComposedPath way = parts_.knowledge->compose(target.pair, port);
+    if (way.status == ComposedPath::Status::kBroken && way.links.back() == link) return port;
+  }
+  return parts_.knowledge->port_that_ends_at(target.pair, link);
+}
+
+/// Links that only a probe can show to be up again are probed with a port that leads there.
+void LinkWatch::ask_for_proof(std::int64_t now_ns) {
+  for (LinkId link = 0; link < parts_.fabric->links().size(); ++link) {
+    if (!health_.needs_proof(link) || parts_.fabric->node(parts_.fabric->link(link).to).is_host()) continue;
+    for (const auto& [pair, state] : parts_.prober->pairs()) {
+      const ProbeTarget* target = parts_.prober->target(pair);
+      if (target == nullptr) continue;
+      const auto port = port_towards(*target, link);
+      if (!port) continue;
+      TraceOrder order{.node = target->node,
+                       .flow = make_flow_key(target->flow, target->ifindex),
+                       .flow_label = target->flow_label,
+                       .port = *port,
+                       .way = parts_.knowledge->compose(pair, *port).links,
+                       .ttls = {}};
+      order.ttls.push_back(static_cast<std::uint32_t>(order.way.size()));
+      tracer_.start(std::move(order), now_ns);
+      break;
+    }
+  }
+}
+
+}  // namespace te

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "te-controller/traffic/planner.h"
+
+namespace te::traffic {
+
+/// Moves of background flows (acknowledgements) off paths that are down or drained, spread over those that are not.
+/// They are no load worth balancing, but what waits for them stands still.
+[[nodiscard]] std::vector<PlannedMove> background_off_closed_links(const Fabric& fabric, const PlanInput& input);
+
+}  // namespace te::traffic

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cable between two switches is cut, and mended, under a ring of flows in a simulated fabric.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/unit/controller/simulation.h"
+
+namespace te::testing {
+namespace {
+
+constexpr double kIdealBps = 25e6;             // two QPs an uplink of four
+constexpr double kIdealOfThreeBps = 50e6 / 3;  // eight QPs over three uplinks
+constexpr double kNear = 0.95;
+
+class LinkFailure : public ::testing::TestWithParam<std::tuple<std::uint64_t, bool>> {
+ protected:
+  LinkFailure() : simulation(spec()) {}
+
+  static SimulationSpec spec() {
+    SimulationSpec spec;
+    spec.seed = std::get<0>(GetParam());
+    spec.switch_agents = std::get<1>(GetParam());
+    spec.options.initial_mode = Mode::kAct;
+    spec.options.planning.interval_ms = 100;
+    spec.options.report_interval_ms = 100;
+    return spec;
+  }
+
+  void converge() {
+    simulation.connect_agents();
+    simulation.run_for(10 * kSecond);
+    ASSERT_GE(simulation.slowest_bps(), kNear * kIdealBps);
+  }
+
+  /// When no flow is sent over the cut cable any more; -1: not within `limit_ns`.
+  std::int64_t run_until_unbroken(std::int64_t limit_ns) {
+    const std::int64_t begun_ns = simulation.now();
+    while (simulation.broken_flows() > 0) {
+      if (simulation.now() - begun_ns > limit_ns) return -1;
+      simulation.run_for(5 * kMs);
+    }
+    return simulation.now() - begun_ns;
+  }
+
+  diagnosis::LinkCondition condition(const std::string& from, const std::string& to) {
+    const Fabric& fabric = simulation.engine().fabric();
+    for (LinkId link = 0; link < fabric.links().size(); ++link) {
+      const Link& of = fabric.link(link);
+      if (fabric.node(of.from).name == from && fabric.node(of.to).name == to) {
+        return simulation.engine().link_watch().status(link).condition;
+      }
+    }
+    ADD_FAILURE() << "no link " << from << " -> " << to;
+    return {};
+  }
+
+  Simulation simulation;
+};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, LinkFailure,
+                         ::testing::Combine(::testing::Range<std::uint64_t>(1, 21), ::testing::Bool()));
+
+TEST_P(LinkFailure, FlowsLeaveADeadLinkAtOnceAndComeBackWhenItIsMended) {
+  converge();
+  const std::string spine = "spine" + std::to_string(1 + std::get<0>(GetParam()) % 4);
+  simulation.set_cable("leaf1", spine, false);
+  const std::int64_t limit_ns = std::get<1>(GetParam()) ? kSecond : 3 * kSecond;
+  ASSERT_GE(run_until_unbroken(limit_ns), 0) << simulation.broken_flows() << " flows still broken";
+  EXPECT_GE(simulation.run_until_slowest(kNear * kIdealOfThreeBps, 3 * kSecond, 4 * kSecond), 0)
+      << simulation.slowest_bps();
+  EXPECT_EQ(condition("leaf1", spine), diagnosis::LinkCondition::kDown);
+  EXPECT_EQ(condition(spine, "leaf1"), diagnosis::LinkCondition::kDown);
+  const Fabric& fabric = simulation.engine().fabric();
+  EXPECT_EQ(std::ranges::count(fabric.links(), LinkState::kDown, &Link::state), 2);
+
+  simulation.run_for(10 * kSecond);
+  simulation.set_cable("leaf1", spine, true);
+  EXPECT_GE(simulation.run_until_slowest(kNear * kIdealBps, 3 * kSecond, 15 * kSecond), 0) << simulation.slowest_bps();
+  EXPECT_EQ(condition("leaf1", spine), diagnosis::LinkCondition::kHealthy);
+  EXPECT_EQ(std::ranges::count(fabric.links(), LinkState::kHealthy, &Link::state), std::ssize(fabric.links()));
+  EXPECT_LE(simulation.busiest_switch_second(), 200U);
+}
+
+}  // namespace
+}  // namespace te::testing
