@@ -332,7 +332,7 @@ asio::awaitable<std::string> AgentServer::read_messages(std::shared_ptr<State> s
       co_return taken.error().message;
     }
     const auto now = std::chrono::steady_clock::now();
-    if (session->of_switch ? message->has_links() : message->has_flows()) last_report = now;
+    if (message->has_flows() || (session->of_switch && message->has_links())) last_report = now;
     if (now - last_report > state->silence_limit) {
       co_return std::string("no ") + (session->of_switch ? "link" : "flow") + " report for " +
           std::to_string(state->silence_limit.count()) + " ms";

@@ -99,7 +99,10 @@ Origin origin_of(asio::local::stream_protocol::socket& socket) {
 Origin origin_of(asio::ip::tcp::socket& socket) {
   boost::system::error_code ignored;
   Origin origin;
-  origin.peer.address = socket.remote_endpoint(ignored).address().to_string();
+  asio::ip::address address = socket.remote_endpoint(ignored).address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped())  // on a listener for both
+    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  origin.peer.address = address.to_string();
   origin.key = origin.peer.address;
   return origin;
 }

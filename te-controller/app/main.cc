@@ -28,6 +28,7 @@
 #include "te-controller/app/reloader.h"
 #include "te-controller/app/store.h"
 #include "te-controller/app/store_writer.h"
+#include "te-controller/cli/command_tree.h"
 #include "te-controller/engine/engine.h"
 
 namespace te {
@@ -224,6 +225,11 @@ int main(int argc, char** argv) {
   app.add_option("--config", config_path, "Configuration file")->required();
   app.add_flag("--check", check_only,
                "Only look at the files and directories it names, say what is wrong with them, and exit");
+  const auto print_manual = [&app] {
+    std::fputs(te::manual_page(te::describe(app), TE_VERSION).c_str(), stdout);
+    throw CLI::Success();
+  };
+  app.add_flag_callback("--man", print_manual, "This help as a manual page")->group("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

@@ -59,11 +59,15 @@ std::string manual_page(const CommandInfo& root, const std::string& version) {
   std::string title = root.name;
   std::transform(title.begin(), title.end(), title.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
-  std::string page = ".TH " + title + " 1 \"\" \"roce-te " + version + "\" \"roce-te\"\n.SH NAME\n" + root.name +
-                     " \\- " + escaped(root.help) + "\n.SH SYNOPSIS\n.B " + root.name +
-                     "\n[\\fIOPTIONS\\fR] \\fICOMMAND\\fR ...\n.SH OPTIONS\nThey stand before or after the command.\n";
+  const std::string first_line = root.help.substr(0, root.help.find('\n'));
+  std::string page = ".TH " + title + " 1 \"\" \"roce-te " + version + "\" \"roce-te\"\n.SH NAME\n" +
+                     escaped(root.name) + " \\- " + escaped(first_line) + "\n.SH SYNOPSIS\n.B " + escaped(root.name) +
+                     "\n[\\fIOPTIONS\\fR]" + (root.commands.empty() ? "" : " \\fICOMMAND\\fR ...") + "\n";
+  if (first_line != root.help) page += ".SH DESCRIPTION\n" + escaped(root.help) + "\n";
+  page += ".SH OPTIONS\n";
+  if (!root.commands.empty()) page += "They stand before or after the command.\n";
   add_options(root, page);
-  page += ".SH COMMANDS\n";
+  if (!root.commands.empty()) page += ".SH COMMANDS\n";
   add_commands(root, "", page);
   page += ".SH NOTES\n.nf\n" + escaped(root.footer) + "\n.fi\n";
   return page;

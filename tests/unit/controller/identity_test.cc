@@ -234,5 +234,24 @@ TEST_F(TlsApiTest, AConnectionThatBeganBeforeAReloadEndsAtItsNextRequest) {
   EXPECT_EQ(ended, asio::error::eof);
 }
 
+TEST_F(TlsApiTest, AnIpv4AddressIsToldAsSuchByAListenerForBoth) {
+  auto both = HttpServer::on_tcp(
+      io_, {.host = "::", .port = 0},
+      [](const HttpRequest& request) {
+        return HttpReply{.status = 200, .content_type = "text/plain", .body = request.peer.address};
+      },
+      tls_);
+  if (!both) GTEST_SKIP() << both.error().message;
+  asio::post(io_, [&] { (*both)->start(); });
+  api_.port = (*both)->port();
+  EXPECT_EQ(ask(), "127.0.0.1");
+  std::promise<void> stopped;
+  asio::post(io_, [&] {
+    (*both)->stop();
+    stopped.set_value();
+  });
+  stopped.get_future().wait();
+}
+
 }  // namespace
 }  // namespace te
