@@ -156,6 +156,7 @@ Result<void> build(const Fabric& fabric) {
         if (!self) return std::move(self).error();
         return note_process(fabric.spec.id, kUpProcess, *self);
       },
+      [&] { return replace_file(directory + "/spec.json", spec_json(fabric.spec)); },
       [&] { return replace_file(directory + "/lab.json", lab_json(fabric)); },
       [&] { return replace_file(directory + "/topology.yaml", topology_yaml(fabric)); },
       [&] { return mount_bpffs(directory + "/bpffs"); },

@@ -52,13 +52,6 @@ Result<bool> try_claim(const std::string& id) {
   return true;
 }
 
-std::string spec_json(const Spec& spec) {
-  return fmt::format(
-      R"("id": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate": "{:.0f}bit", "mtu": {}, "seed": {}, "family": {}, "mark_bytes": {})",
-      spec.id, spec.hosts, spec.nics, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
-      spec.family == IpAddress::Family::kV6 ? 6 : 4, spec.mark_bytes);
-}
-
 }  // namespace
 
 std::string state_directory(const std::string& id) { return std::string(kRunDirectory) + "/" + id; }
@@ -104,8 +97,15 @@ Result<std::string> choose_lab(const std::string& id) {
   return Error{"there are several labs, choose one with --id: " + join(ids)};
 }
 
+std::string spec_json(const Spec& spec) {
+  return fmt::format(
+      R"({{"id": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate": "{:.0f}bit", "mtu": {}, "seed": {}, "family": {}, "mark_bytes": {}}})",
+      spec.id, spec.hosts, spec.nics, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
+      spec.family == IpAddress::Family::kV6 ? 6 : 4, spec.mark_bytes);
+}
+
 std::string lab_json(const Fabric& fabric) {
-  std::string text = fmt::format("{{\n\"spec\": {{{}}},\n\"management_netns\": \"{}\",\n\"nodes\": [\n",
+  std::string text = fmt::format("{{\n\"spec\": {},\n\"management_netns\": \"{}\",\n\"nodes\": [\n",
                                  spec_json(fabric.spec), fabric.management_netns);
   const Out out(text);
   const char* comma = "";
@@ -128,15 +128,13 @@ std::string lab_json(const Fabric& fabric) {
 }
 
 Result<Fabric> read_lab(const std::string& id) {
-  const std::string path = state_directory(id) + "/lab.json";
+  const std::string path = state_directory(id) + "/spec.json";
   if (!fs::exists(state_directory(id))) return Error{"there is no lab '" + id + "'"};
   auto text = read_file(path);
   if (!text) return Error{"lab '" + id + "' is incomplete (" + text.error().message + "): run te-lab down --id " + id};
   auto root = YamlReader::parse(*text, path);
   if (!root) return std::move(root).error();
-  auto entry = root->child("spec");
-  if (!entry) return std::move(entry).error();
-  auto spec = read_spec(*entry, Spec{});
+  auto spec = read_spec(*root, Spec{});
   if (!spec) return std::move(spec).error();
   return lay_out(*spec);
 }

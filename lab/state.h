@@ -12,7 +12,7 @@ namespace te::lab {
 
 inline constexpr const char* kRunDirectory = "/run/te-lab";
 
-/// Where a lab keeps its files: topology.yaml, lab.json, qp/, stats/, pids/, bpffs/, degraded/, modes/.
+/// Where a lab keeps its files: topology.yaml, spec.json, lab.json, qp/, stats/, pids/, bpffs/, degraded/, modes/.
 [[nodiscard]] std::string state_directory(const std::string& id);
 /// Ids of all labs that have a state directory, sorted.
 [[nodiscard]] std::vector<std::string> lab_ids();
@@ -22,7 +22,9 @@ Result<std::string> claim_id(const std::string& id);
 /// `id`, or the only lab there is when empty. An Error lists what there is.
 Result<std::string> choose_lab(const std::string& id);
 
-/// lab.json: the spec as te-lab reads it back, and nodes and links for other programs.
+/// spec.json: what te-lab reads back.
+[[nodiscard]] std::string spec_json(const Spec& spec);
+/// lab.json: spec, nodes and links for other programs.
 [[nodiscard]] std::string lab_json(const Fabric& fabric);
 Result<Fabric> read_lab(const std::string& id);
 /// topology.yaml: what an operator would write, no more.

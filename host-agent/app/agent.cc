@@ -297,6 +297,7 @@ void Agent::update_metrics() {
                        .steering_reused_dropped = host.steering_reused_dropped,
                        .probes_sent = prober.sent,
                        .probes_lost = prober.lost,
+                       .probes_unreachable = prober.unreachable,
                        .probe_answers_unknown = prober.unknown_answers,
                        .flows = static_cast<double>(host_->flows().size()),
                        .steered_flows = static_cast<double>(host_->steering().programmed().size())};

@@ -12,6 +12,8 @@
 #include "host-agent/app/host.h"
 #include "host-agent/core/link_board.h"
 #include "host-agent/core/source_board.h"
+#include "host-agent/io/controller_stream.h"
+#include "host-agent/io/credentials.h"
 #include "host-agent/io/prober.h"
 
 namespace te::agent {
@@ -53,6 +55,35 @@ void examine_links(const AgentConfig& config, SourceBoard& board) {
       std::to_string(watched.present()) + " watched, " + std::to_string(watched.with_carrier()) + " with carrier");
 }
 
+std::string days(std::int64_t seconds) { return std::to_string(seconds / 86400) + " days"; }
+
+void examine_controllers(const AgentConfig& config, Credentials& credentials, SourceBoard& board) {
+  std::string problems;
+  for (const Endpoint& controller : config.controllers) {
+    const auto reached = probe_controller(credentials.current(), controller);
+    if (reached) return static_cast<void>(board.set("controller", v1::Source::ON, to_string(controller)));
+    problems += (problems.empty() ? "" : "; ") + to_string(controller) + ": " + reached.error().message;
+  }
+  board.set("controller", v1::Source::OFF, problems);
+}
+
+void examine_session(const AgentConfig& config, SourceBoard& board) {
+  auto credentials = Credentials::load({config.certificate, config.key, config.ca}, config.node);
+  const auto left_s = credentials ? credentials->seconds_left() : Result<std::int64_t>(credentials.error());
+  if (!left_s) {
+    board.set("certificate", v1::Source::OFF, left_s.error().message);
+  } else if (*left_s <= 0) {
+    board.set("certificate", v1::Source::OFF, "it, or that of the authority, expired " + days(-*left_s) + " ago");
+  } else {
+    board.set("certificate", v1::Source::ON, "for " + days(*left_s) + " more");
+  }
+  if (credentials) {
+    examine_controllers(config, *credentials, board);
+  } else {
+    board.set("controller", v1::Source::OFF, "not tried without a certificate");
+  }
+}
+
 void examine_probe(SourceBoard& board) {
   boost::asio::io_context io;
   Prober prober(io, [](const ProbeReport&) {});
@@ -64,6 +95,7 @@ void examine_probe(SourceBoard& board) {
 
 std::vector<v1::Source> examine_host(const AgentConfig& config) {
   SourceBoard board;
+  examine_session(config, board);
   examine_links(config, board);
   if (config.role == Role::kSwitch) {
     for (const char* name : {"tc", "tcx", "qp", "probe"}) {

@@ -9,7 +9,7 @@
 namespace te::agent {
 
 /// Finds out what this host can observe and do, without touching a running agent: programs are loaded into a scratch
-/// directory of the bpffs and taken away again, nothing is attached.
+/// directory of the bpffs and taken away again, nothing is attached, and no session is opened with a controller.
 [[nodiscard]] std::vector<v1::Source> examine_host(const AgentConfig& config);
 
 }  // namespace te::agent

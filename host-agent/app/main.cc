@@ -121,7 +121,8 @@ int doctor(const AgentConfig& config, const CommandLine& line) {
   std::fputs(text.c_str(), stdout);
   SourceBoard board;
   for (const v1::Source& source : sources) board.set(source.name(), source.state(), source.reason());
-  return board.is_on(config.role == Role::kSwitch ? "links" : "tc") ? kDone : kFailed;
+  const bool works = board.is_on(config.role == Role::kSwitch ? "links" : "tc");
+  return works && board.is_on("certificate") ? kDone : kFailed;
 }
 
 int cleanup(const AgentConfig& config) {
@@ -149,13 +150,13 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", TE_VERSION);
   app.footer(
-      "Exit codes: 0 done, 1 failed (doctor: tc does not work here, on a switch links), 2 the configuration cannot be "
-      "used");
+      "Exit codes: 0 done, 1 failed (doctor: tc, on a switch links, or the certificate does not work here), 2 the "
+      "command line or the configuration cannot be used");
 
   CommandLine line;
   const auto command = [&](const char* name, const char* help) {
     CLI::App* sub = app.add_subcommand(name, help);
-    sub->add_option("--config", line.config_file, "Configuration file (YAML)")->required();
+    sub->add_option("--config", line.config_file, "Configuration file (YAML); needed");
     sub->add_option("--bpffs", line.bpffs, "A mounted bpffs; programs are pinned in DIR/roce-te/NODE");
     return sub;
   };
@@ -167,7 +168,16 @@ int main(int argc, char** argv) {
     sub->add_option("--qp-source", line.qp_source, "netlink, file:PATH or none");
   }
   doctor_command->add_option("-o,--output", line.output, "table or json")->check(CLI::IsMember({"table", "json"}));
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& stop) {  // --help too
+    return app.exit(stop) == 0 ? kDone : kBadConfiguration;
+  }
+  if (line.config_file.empty()) {
+    const std::string name = app.get_subcommands().front()->get_name();
+    std::fprintf(stderr, "host-agent %s needs --config FILE (/etc/roce-te/host-agent.yaml, say)\n", name.c_str());
+    return kBadConfiguration;
+  }
 
   auto config = load_config(line);
   const auto log = te::start_log("host-agent", config ? config->log : "info");

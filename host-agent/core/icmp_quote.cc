@@ -19,12 +19,21 @@ constexpr std::size_t kPsnOffset = kUdpHeader + 9;  // three bytes at BTH offset
 constexpr std::uint8_t kProtocolIcmp = 1;
 constexpr std::uint8_t kProtocolUdp = 17;
 constexpr std::uint8_t kIcmpv4TimeExceeded = 11;
-constexpr std::uint8_t kIcmpv4Unreachable = 3;
 constexpr std::uint8_t kIcmpv6TimeExceeded = 3;
+constexpr std::uint8_t kIcmpv4Unreachable = 3;
 constexpr std::uint8_t kIcmpv6Unreachable = 1;
-constexpr std::uint8_t kNoRoute = 0;  // of both versions
-constexpr std::uint8_t kIcmpv4HostUnreachable = 1;
-constexpr std::uint8_t kIcmpv6AddressUnreachable = 3;
+// Codes by which a router says that it has no way on: net or host unreachable or unknown, the same for the type of
+// service (RFC 1812); no route, address unreachable (RFC 4443). Others are about ports, sizes and policies.
+constexpr std::array<std::uint8_t, 6> kIcmpv4NoWay = {0, 1, 6, 7, 11, 12};
+constexpr std::array<std::uint8_t, 2> kIcmpv6NoWay = {0, 3};
+// Said by whom the packet was addressed to.
+constexpr std::uint8_t kIcmpv4NoListener = 3;
+constexpr std::uint8_t kIcmpv6NoListener = 4;
+
+template <std::size_t size>
+bool contains(const std::array<std::uint8_t, size>& codes, std::uint8_t code) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
 
 std::uint16_t word_at(Bytes bytes, std::size_t offset) {
   return static_cast<std::uint16_t>(bytes[offset] << 8 | bytes[offset + 1]);
@@ -68,8 +77,10 @@ Result<IcmpAnswer> parse_icmpv4_answer(Bytes packet) {
   if (packet[9] != kProtocolIcmp) return Error{"the message is not ICMP"};
   const Bytes icmp = packet.subspan(*outer);
   if (icmp.size() < kIcmpHeader) return Error{"the ICMP header is cut short"};
-  const bool unreachable = icmp[0] == kIcmpv4Unreachable && (icmp[1] == kNoRoute || icmp[1] == kIcmpv4HostUnreachable);
-  if (!unreachable && (icmp[0] != kIcmpv4TimeExceeded || icmp[1] != 0)) return Error{"not an answer to a probe"};
+  const bool unreachable = icmp[0] == kIcmpv4Unreachable && contains(kIcmpv4NoWay, icmp[1]);
+  const bool arrived = icmp[0] == kIcmpv4Unreachable && icmp[1] == kIcmpv4NoListener;
+  const bool expired = icmp[0] == kIcmpv4TimeExceeded && icmp[1] == 0;
+  if (!unreachable && !arrived && !expired) return Error{"no router's answer to a probe"};
   const Bytes quote = icmp.subspan(kIcmpHeader);
   const auto inner = ipv4_header_length(quote, "the quote");
   if (!inner) return inner.error();
@@ -87,9 +98,10 @@ Result<IcmpAnswer> parse_icmpv4_answer(Bytes packet) {
 
 Result<IcmpAnswer> parse_icmpv6_answer(Bytes message) {
   if (message.size() < kIcmpHeader) return Error{"the ICMPv6 header is cut short"};
-  const bool unreachable =
-      message[0] == kIcmpv6Unreachable && (message[1] == kNoRoute || message[1] == kIcmpv6AddressUnreachable);
-  if (!unreachable && (message[0] != kIcmpv6TimeExceeded || message[1] != 0)) return Error{"not an answer to a probe"};
+  const bool unreachable = message[0] == kIcmpv6Unreachable && contains(kIcmpv6NoWay, message[1]);
+  const bool arrived = message[0] == kIcmpv6Unreachable && message[1] == kIcmpv6NoListener;
+  const bool expired = message[0] == kIcmpv6TimeExceeded && message[1] == 0;
+  if (!unreachable && !arrived && !expired) return Error{"no router's answer to a probe"};
   const Bytes quote = message.subspan(kIcmpHeader);
   if (quote.size() < kIpv6Header || quote[0] >> 4 != 6) return Error{"the quote is no IPv6 header"};
   if (quote[6] != kProtocolUdp) return Error{"the quoted packet is not plain UDP"};

@@ -10,7 +10,7 @@
 
 namespace te::agent {
 
-/// The RoCEv2 packet that a router quotes when its hop limit ran out.
+/// The RoCEv2 packet that a router quotes when it could not pass it on.
 struct QuotedPacket {
   IpAddress source;
   IpAddress destination;
@@ -19,18 +19,18 @@ struct QuotedPacket {
   std::optional<std::uint32_t> psn;  ///< of the BTH, when the quote is long enough (RFC 4443: IPv6 always is)
 };
 
-/// What a router says of a packet to UDP port 4791: that its hop limit ran out there, or that there is no way on.
+/// What a router says of a packet to UDP port 4791: that its hop limit ran out there, that there is no way on, or (of
+/// one addressed to the router itself) that nobody listens there.
 struct IcmpAnswer {
   IpAddress responder;  ///< unset for IPv6: the socket tells
   QuotedPacket quoted;
-  bool unreachable = false;  ///< no route, or the next host does not answer
+  bool unreachable = false;  ///< no way on, whatever the hop limit
 };
 
 /// Reads what a raw IPPROTO_ICMP socket gives: IPv4 header, ICMP, quoted IPv4 header and at least its first 8 bytes
-/// (RFC 792: type 11 code 0; type 3 code 0 or 1). An Error for any other or malformed message.
+/// (RFC 792). An Error for any other or malformed message.
 Result<IcmpAnswer> parse_icmpv4_answer(std::span<const std::uint8_t> packet);
-/// Reads what a raw IPPROTO_ICMPV6 socket gives: the ICMPv6 message (RFC 4443: type 3 code 0; type 1 code
-/// 0 or 3), no IPv6 header.
+/// Reads what a raw IPPROTO_ICMPV6 socket gives: the ICMPv6 message (RFC 4443), no IPv6 header.
 Result<IcmpAnswer> parse_icmpv6_answer(std::span<const std::uint8_t> message);
 
 }  // namespace te::agent

@@ -96,8 +96,9 @@ std::optional<Probe> ProbeScheduler::next(std::int64_t now_ns) {
   return std::nullopt;
 }
 
-bool ProbeScheduler::answer(const QuotedPacket& quoted, const IpAddress& responder, bool unreachable,
-                            std::int64_t now_ns) {
+bool ProbeScheduler::answer(const QuotedPacket& quoted, const IpAddress& responder, std::int64_t now_ns,
+                            bool unreachable) {
+  if (unreachable && responder == quoted.source) return false;
   // Only the low 16 bits of a PSN are ours; an IPv4 quote may be too short to have one.
   const bool v6 = quoted.source.is_v6();
   if (v6 && (!quoted.psn || *quoted.psn > 0xFFFF)) return false;
@@ -112,26 +113,20 @@ bool ProbeScheduler::answer(const QuotedPacket& quoted, const IpAddress& respond
     return false;
   }
   tokens_.erase(found);  // a duplicate, or a forged second answer, finds nothing
-  if (item.resolved == 0) {
-    ProbeOutcome outcome;
-    outcome.responder = responder;
-    outcome.rtt_us = static_cast<std::uint32_t>(
-        std::clamp<std::int64_t>((now_ns - token.sent_ns) / 1000, 0, std::numeric_limits<std::uint32_t>::max()));
-    outcome.unreachable = unreachable;
-    resolve(*order, item, outcome, now_ns);
-  }
+  if (item.resolved == 0) resolve(*order, item, responder, now_ns - token.sent_ns, now_ns, unreachable);
   return true;
 }
 
-void ProbeScheduler::resolve(Order& order, Item& item, ProbeOutcome outcome, std::int64_t now_ns) {
+void ProbeScheduler::resolve(Order& order, Item& item, const IpAddress& responder, std::int64_t rtt_ns,
+                             std::int64_t now_ns, bool unreachable) {
   if (order.unresolved == 0) return;
   item.resolved = 1;
   --order.unresolved;
   order.report_since_ns = std::min(order.report_since_ns, now_ns);
-  outcome.port = item.port;
-  outcome.ttl = item.ttl;
-  outcome.attempts = item.attempts;
-  order.report.outcomes.push_back(outcome);
+  order.report.outcomes.push_back({item.port, item.ttl, responder, item.attempts,
+                                   static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+                                       rtt_ns / 1000, 0, std::numeric_limits<std::uint32_t>::max())),
+                                   unreachable});
 }
 
 void ProbeScheduler::expire(Order& order, std::int64_t now_ns) {
@@ -144,7 +139,7 @@ void ProbeScheduler::expire(Order& order, std::int64_t now_ns) {
     if (flight.attempt < order.ask.attempts) {
       order.queue.push_back(flight.item);
     } else {
-      resolve(order, item, {}, now_ns);
+      resolve(order, item, IpAddress(), 0, now_ns);
     }
   }
 }

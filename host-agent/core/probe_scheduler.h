@@ -72,8 +72,10 @@ class ProbeScheduler {
   std::optional<Probe> next(std::int64_t now_ns);
   /// The order cannot go on (its packets cannot be sent).
   void fail(std::uint64_t id, const std::string& why);
-  /// Takes an answer; false when it belongs to no probe of ours. A late answer still counts as one.
-  bool answer(const QuotedPacket& quoted, const IpAddress& responder, bool unreachable, std::int64_t now_ns);
+  /// Takes an answer; false when it belongs to no probe of ours. A late answer still counts as one. That there is no
+  /// way on counts only when another node than the sender says so: the sender's own kernel says it of a neighbour that
+  /// is silent.
+  bool answer(const QuotedPacket& quoted, const IpAddress& responder, std::int64_t now_ns, bool unreachable = false);
   /// Looks for timeouts, then hands over what is to be reported now.
   std::vector<ProbeReport> take_reports(std::int64_t now_ns);
   /// When next() or take_reports() will have something; kNever when idle.
@@ -109,8 +111,8 @@ class ProbeScheduler {
   };
 
   Order* find(std::uint64_t id);
-  /// What came of an item; `outcome` without the item's own values.
-  static void resolve(Order& order, Item& item, ProbeOutcome outcome, std::int64_t now_ns);
+  static void resolve(Order& order, Item& item, const IpAddress& responder, std::int64_t rtt_ns, std::int64_t now_ns,
+                      bool unreachable = false);
   static void expire(Order& order, std::int64_t now_ns);
   static std::int64_t wake_of(const Order& order);
   void forget(std::size_t index);

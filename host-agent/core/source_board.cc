@@ -60,11 +60,12 @@ std::string state_name(v1::Source::State state) {
 }
 
 std::string sources_as_table(const std::vector<v1::Source>& sources) {
-  constexpr std::size_t kNameWidth = 8;
+  std::size_t name_width = 8;
+  for (const v1::Source& source : sources) name_width = std::max(name_width, source.name().size() + 2);
   constexpr std::size_t kStateWidth = 15;
-  std::string table = padded("SOURCE", kNameWidth) + padded("STATE", kStateWidth) + "REASON\n";
+  std::string table = padded("SOURCE", name_width) + padded("STATE", kStateWidth) + "REASON\n";
   for (const v1::Source& source : sources) {
-    table += padded(source.name(), kNameWidth) + padded(state_name(source.state()), kStateWidth) +
+    table += padded(source.name(), name_width) + padded(state_name(source.state()), kStateWidth) +
              (source.reason().empty() ? "-" : source.reason()) + "\n";
   }
   return table;

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host-agent/io/credentials.h"
 
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
+
+#include "common/os/file.h"
 
 namespace te::agent {
 namespace {
@@ -17,6 +23,26 @@ Result<void> check_name(const std::string& certificate, const std::string& node)
                "': use the certificate of this node, or correct 'node'"};
 }
 
+/// From now to a time of a certificate.
+std::int64_t seconds_until(const ASN1_TIME* time) {
+  int days = 0;
+  int seconds = 0;
+  if (ASN1_TIME_diff(&days, &seconds, nullptr, time) != 1) return 0;
+  return std::int64_t{days} * 86400 + seconds;
+}
+
+Result<std::int64_t> seconds_left_of(const std::string& path) {
+  const auto pem = read_file(path);
+  if (!pem) return pem.error();
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem->data(), static_cast<int>(pem->size())),
+                                                      &BIO_free);
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr),
+                                                                &X509_free);
+  if (!certificate) return Error{path + " holds no PEM certificate"};
+  if (seconds_until(X509_get0_notBefore(certificate.get())) > 0) return Error{path + " is not valid yet"};
+  return seconds_until(X509_get0_notAfter(certificate.get()));
+}
+
 }  // namespace
 
 Result<Credentials> Credentials::load(TlsFiles files, std::string node) {
@@ -24,6 +50,16 @@ Result<Credentials> Credentials::load(TlsFiles files, std::string node) {
   if (auto loaded = credentials.reload(); !loaded) return std::move(loaded).error();
   credentials.renewals_ = 0;
   return credentials;
+}
+
+Result<std::int64_t> Credentials::seconds_left() const {
+  std::int64_t least_s = std::numeric_limits<std::int64_t>::max();
+  for (const std::string* path : {&files_.certificate, &files_.ca}) {
+    const auto left_s = seconds_left_of(*path);
+    if (!left_s) return left_s;
+    least_s = std::min(least_s, *left_s);
+  }
+  return least_s;
 }
 
 Credentials::Stamps Credentials::look() const {

@@ -25,6 +25,10 @@ class Credentials {
   /// Reads the files, changed or not. An Error says why the old ones stay in force.
   Result<void> reload();
 
+  /// Seconds until the first of the node's certificate and the authority's is no longer valid; negative: since then. An
+  /// Error when one is not valid yet.
+  [[nodiscard]] Result<std::int64_t> seconds_left() const;
+
   /// Times that other files came into force, and that new ones could not be used.
   [[nodiscard]] std::uint64_t renewals() const { return renewals_; }
   [[nodiscard]] std::uint64_t failures() const { return failures_; }

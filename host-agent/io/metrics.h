@@ -29,6 +29,7 @@ struct AgentFigures {
   std::uint64_t events_lost = 0;
   std::uint64_t probes_sent = 0;
   std::uint64_t probes_lost = 0;
+  std::uint64_t probes_unreachable = 0;
   std::uint64_t probe_answers_unknown = 0;
   std::uint64_t link_updates = 0;
   std::uint64_t link_messages_lost = 0;

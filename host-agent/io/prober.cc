@@ -224,10 +224,13 @@ void Prober::hear(int socket, bool v6) {
 }
 
 void Prober::take(const Result<IcmpAnswer>& answer, const IpAddress& responder) {
-  if (answer && scheduler_.answer(answer->quoted, responder, answer->unreachable, monotonic_ns())) {
-    ++counts_.answered;
-  } else {
+  if (!answer) return;  // about packets that are not RoCEv2, or malformed
+  if (!scheduler_.answer(answer->quoted, responder, monotonic_ns(), answer->unreachable)) {
     ++counts_.unknown_answers;
+  } else if (answer->unreachable) {
+    ++counts_.unreachable;
+  } else {
+    ++counts_.answered;
   }
 }
 

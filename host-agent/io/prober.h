@@ -13,7 +13,7 @@
 
 namespace te::agent {
 
-/// Sends path probes from raw sockets and hears the switches' time-exceeded messages. Needs CAP_NET_RAW; probes carry
+/// Sends path probes from raw sockets and hears what switches answer by ICMP. Needs CAP_NET_RAW; probes carry
 /// kTeProbeMark, which our tc program lets pass untouched (CAP_NET_ADMIN).
 class Prober {
  public:
@@ -21,7 +21,8 @@ class Prober {
     std::uint64_t sent = 0;
     std::uint64_t lost = 0;
     std::uint64_t answered = 0;
-    std::uint64_t unknown_answers = 0;  ///< time-exceeded messages about no probe of ours
+    std::uint64_t unreachable = 0;      ///< answered that there is no way on
+    std::uint64_t unknown_answers = 0;  ///< about RoCEv2 packets that are no probe of ours
   };
 
   /// `deliver` takes each part of a result.

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host-agent/io/uplink.h"
 
-#include <netinet/tcp.h>
 #include <spdlog/spdlog.h>
-#include <sys/socket.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/connect.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -18,7 +15,6 @@
 namespace te::agent {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
 
 namespace {
 
@@ -26,45 +22,9 @@ constexpr std::int64_t kFirstRetryNs = 200'000'000;
 constexpr std::int64_t kMostRetryNs = 5'000'000'000;
 // A session that is broken again and again, by an agent of the same name for one, must not be opened ever faster.
 constexpr std::int64_t kProvenSessionNs = 5'000'000'000;
-constexpr std::chrono::seconds kConnectLimit{5};
 constexpr std::chrono::seconds kHelloLimit{10};
 // A controller with nothing to say sends nothing; TCP keep-alive finds out when it is gone.
 constexpr std::chrono::hours kIdleLimit{1};
-
-void set_option(tcp::socket& socket, int level, int option, int value) {
-  ::setsockopt(socket.native_handle(), level, option, &value, sizeof(value));
-}
-
-/// Notices a controller that is gone within about 25 s, though neither side may send for long.
-void keep_alive(tcp::socket& socket) {
-  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, 10);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 5);
-  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 25000);
-  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-}
-
-/// OpenSSL's first error often is about a detail of the certificate check; its verdict says what to look at.
-Error handshake_error(TlsStream& stream, const boost::system::error_code& failed) {
-  const long verdict = SSL_get_verify_result(stream.native_handle());
-  if (verdict == X509_V_OK) return Error{"TLS handshake: " + failed.message()};
-  return Error{std::string("its certificate is not trusted: ") + X509_verify_cert_error_string(verdict)};
-}
-
-/// A numeric address needs no resolver (and none of its threads).
-asio::awaitable<Result<std::vector<tcp::endpoint>>> resolve(const asio::any_io_executor& executor, const Endpoint& of) {
-  boost::system::error_code failed;
-  const auto address = asio::ip::make_address(of.host, failed);
-  if (!failed) co_return std::vector{tcp::endpoint(address, of.port)};
-  tcp::resolver resolver(executor);
-  const auto found = co_await resolver.async_resolve(of.host, std::to_string(of.port),
-                                                     asio::redirect_error(asio::use_awaitable, failed));
-  if (failed) co_return Error{"resolve " + of.host + ": " + failed.message()};
-  std::vector<tcp::endpoint> endpoints;
-  for (const auto& entry : found) endpoints.push_back(entry.endpoint());
-  co_return endpoints;
-}
 
 }  // namespace
 
@@ -104,34 +64,8 @@ void Uplink::stop() {
   if (const auto stream = connecting_.lock()) stream->lowest_layer().close(ignored);
 }
 
-asio::awaitable<Result<TlsStream>> Uplink::connect(Endpoint controller) {
-  const auto tls = tls_();
-  auto stream = std::make_shared<TlsStream>(io_, *tls);
-  connecting_ = stream;
-  asio::steady_timer limit(io_, kConnectLimit);
-  limit.async_wait([weak = std::weak_ptr(stream)](const boost::system::error_code& in_time) {
-    boost::system::error_code ignored;
-    if (const auto late = weak.lock(); late && !in_time) late->lowest_layer().close(ignored);
-  });
-  const auto endpoints = co_await resolve(stream->get_executor(), controller);
-  if (!endpoints) co_return endpoints.error();
-  boost::system::error_code failed;
-  co_await asio::async_connect(stream->lowest_layer(), *endpoints, asio::redirect_error(asio::use_awaitable, failed));
-  if (failed) co_return Error{"connect: " + failed.message()};
-  keep_alive(stream->next_layer());
-  co_await stream->async_handshake(asio::ssl::stream_base::client, asio::redirect_error(asio::use_awaitable, failed));
-  if (failed) co_return handshake_error(*stream, failed);
-  const auto name = peer_common_name(*stream);
-  if (!name) co_return name.error();
-  if (*name != kControllerName) {
-    co_return Error{"its certificate is for '" + *name + "', expected '" + kControllerName + "'"};
-  }
-  connecting_.reset();
-  co_return std::move(*stream);
-}
-
 asio::awaitable<Result<void>> Uplink::session(Endpoint controller) {
-  auto stream = co_await connect(controller);
+  auto stream = co_await connect_to_controller(io_, tls_(), controller, connecting_);
   if (!stream) co_return std::move(stream).error();
   if (stopped_) co_return Error{"stopped"};
   const auto connection = std::make_shared<FramedConnection>(std::move(*stream), kQueueLimitBytes);

@@ -15,12 +15,10 @@
 #include "common/net/framed_connection.h"
 #include "host-agent/core/agent_config.h"
 #include "host-agent/core/backoff.h"
+#include "host-agent/io/controller_stream.h"
 #include "te/v1/agent.pb.h"
 
 namespace te::agent {
-
-/// Common name that a controller's certificate must have.
-inline constexpr const char* kControllerName = "te-controller";
 
 /// The agent's end of its one session with one of a list of controllers, which are tried in turn with a back-off. All
 /// of it runs on the io_context's one thread.
@@ -67,7 +65,6 @@ class Uplink {
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
  private:
-  boost::asio::awaitable<Result<TlsStream>> connect(Endpoint controller);
   boost::asio::awaitable<Result<void>> session(Endpoint controller);
   boost::asio::awaitable<Result<void>> converse(std::shared_ptr<FramedConnection> connection);
   boost::asio::awaitable<void> wait_before_retry();

@@ -18,6 +18,7 @@ constexpr std::int64_t kProofNs = 500 * kNsPerMs;
 constexpr std::int64_t kFirstBackOffNs = 500 * kNsPerMs;
 constexpr std::int64_t kLongestBackOffNs = 30'000 * kNsPerMs;
 constexpr int kLostIntervals = 2;
+constexpr std::uint32_t kProbesOfTrace = 2;
 constexpr int kGreetings = 4;  // at a time
 
 /// What the planner and the routing make of a condition.
@@ -84,9 +85,34 @@ Result<void> LinkWatch::take_result(const std::string& node, const v1::ProbeResu
   auto outcome = tracer_.take_result(node, result);
   if (!outcome) return std::move(outcome).error();
   if (!*outcome) return {};
-  for (const LinkId link : (*outcome)->proved) health_.proved(link, now_ns);
-  if ((*outcome)->silent != kNoId) health_.silent((*outcome)->silent, (*outcome)->probes, now_ns);
+  take(**outcome, now_ns);
   return {};
+}
+
+void LinkWatch::take(const TraceOutcome& outcome, std::int64_t now_ns) {
+  const TraceOrder& order = outcome.order;
+  for (const LinkId link : outcome.proved) health_.proved(link, now_ns);
+  const bool there = order.beyond != kNoId && outcome.silent == kNoId && !outcome.proved.empty();
+  if (there) health_.silent(order.beyond, kProbesOfTrace, now_ns);  // it drops what is not answered behind it
+  if (outcome.silent == kNoId) return;
+  const bool asked = order.beyond == kNoId && ask_directly(order, outcome.silent, now_ns);
+  if (!asked) health_.silent(outcome.silent, outcome.probes, now_ns);
+}
+
+/// Switches that have lost their route drop what they would have answered. Whether it is they, or the link in front of
+/// them, a probe to their own address tells. Only of the first switch's links it is known that it goes over them.
+bool LinkWatch::ask_directly(const TraceOrder& trace, LinkId silent, std::int64_t now_ns) {
+  constexpr std::size_t kSecondLink = 1;
+  const auto next = trace.way.size() > kSecondLink + 1 ? trace.way[kSecondLink + 1] : kNoId;
+  if (next == kNoId || trace.way[kSecondLink] != silent) return false;
+  const auto& addresses = parts_.fabric->port(parts_.fabric->link(silent).to_port).addresses;
+  if (addresses.empty()) return false;
+  TraceOrder order = trace;
+  order.flow.set_destination(addresses.front().to_bytes());
+  order.way.resize(kSecondLink + 1);
+  order.ttls = {kSecondLink + 1};
+  order.beyond = next;
+  return tracer_.start(std::move(order), now_ns);
 }
 
 std::vector<LinkWatch::Change> LinkWatch::judge(std::int64_t now_ns) {

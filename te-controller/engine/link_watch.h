@@ -66,6 +66,8 @@ class LinkWatch {
     bool lost = false;             ///< what it sends does not arrive
   };
 
+  void take(const TraceOutcome& outcome, std::int64_t now_ns);
+  bool ask_directly(const TraceOrder& trace, LinkId silent, std::int64_t now_ns);
   void look_at_flows(std::int64_t now_ns);
   void look_at(const Flow& flow, std::int64_t now_ns);
   void count(Track& track, const Flow& flow, const ComposedPath& path, std::int64_t now_ns);

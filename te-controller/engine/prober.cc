@@ -328,7 +328,7 @@ Result<bool> Prober::take_result(const std::string& node, const v1::ProbeResult&
   bool taught = false;
   for (const v1::ProbeAnswer& answer : result.answers()) {
     std::optional<IpAddress> responder;
-    if (!answer.responder().empty()) {
+    if (!answer.responder().empty() && !answer.unreachable()) {  // who has no way on may be any hop before
       auto address = IpAddress::from_bytes(
           {reinterpret_cast<const std::uint8_t*>(answer.responder().data()), answer.responder().size()});
       if (!address) return with_context(address.error(), "responder of a probe answer");

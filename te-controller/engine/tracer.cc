@@ -65,12 +65,15 @@ LinkId Tracer::link_of(const TraceOrder& order, std::uint32_t ttl, const IpAddre
   const auto port = fabric_->find_address(responder);
   if (!port || ttl == 0 || ttl > order.way.size()) return kNoId;
   const LinkId expected = order.way[ttl - 1];
+  // A switch answers for its own address with whichever of its addresses it likes.
+  if (order.beyond != kNoId) return fabric_->port(*port).node == fabric_->link(expected).to ? expected : kNoId;
   return fabric_->port(*port).in == expected ? expected : kNoId;
 }
 
 TraceOutcome Tracer::read(const Request& request) {
   const TraceOrder& order = request.order;
   TraceOutcome outcome;
+  outcome.order = order;
   for (const std::uint32_t ttl : order.ttls) {
     const auto answer = request.responders.find(ttl);
     if (answer != request.responders.end()) {

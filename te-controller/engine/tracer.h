@@ -25,6 +25,7 @@ struct TraceOrder {
   std::uint16_t port = 0;
   std::vector<LinkId> way;          ///< as far as it is known, from the source NIC port on
   std::vector<std::uint32_t> ttls;  ///< ascending; TTL n is answered by the switch behind way[n - 1]
+  LinkId beyond = kNoId;            ///< set: the probe is addressed to the port behind `way`, to see if that is there
 };
 
 /// What a trace showed.
@@ -32,6 +33,7 @@ struct TraceOutcome {
   std::vector<LinkId> proved;  ///< links that a probe came through
   LinkId silent = kNoId;       ///< probes came as far as the switch in front of it, and none got behind it
   std::uint32_t probes = 0;    ///< that were sent over the silent link
+  TraceOrder order;
 };
 
 /// Sends traces and reads their outcomes. A switch that says it has no way on tells as much as silence behind it.

@@ -1,104 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One agent in a lab: what it reports of its links, in both roles, and what survives it."""
-import fcntl
-import json
-import os
-import random
+"""One agent in a lab: what it reports of its links, in both roles, what it holds and what it says of itself."""
 import re
 import signal
 import socket
 import statistics
-import struct
-import threading
+import subprocess
 import time
 import unittest
-from contextlib import contextmanager
 from pathlib import Path
 
-from agent_wire import (EVENT, FLOWS, HELLO, LINKS, PROBE_REQUEST, PROBE_RESULT, SOURCES, STEERING_REPORT, FakeController, decode, encode,
-                        in_netns, links_of, number)
-from capture import capture
-from certificates import Authority
-from icrc import destination_qpn, roce_packets, source_port
-from measure import Endpoints
+from agent_stage import HOST, Interface, flow_key, ports_on_wire, stage
+from agent_wire import HELLO, LINKS, PROBE_REQUEST, PROBE_RESULT, SOURCES, STEERING_REPORT, decode, encode, links_of, number
 from product import CONTROLLER, Product, Program
 from support import PROGRAMS, make_lab
 from te_lab import Traffic, wait_for
-
-SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
-
-
-class Interface:
-    """Sets an interface up and down without starting a program: the time of the change is known."""
-
-    def __init__(self, lab, node, name):
-        self.name = name.encode()
-        self.socket = in_netns(lab.netns(node), lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-
-    def set_up(self, up):
-        """Returns when the change began, in seconds of the monotonic clock."""
-        flags = struct.unpack("16sh", fcntl.ioctl(self.socket, SIOCGIFFLAGS, struct.pack("16sh", self.name, 0)))[1]
-        request = struct.pack("16sh", self.name, flags | IFF_UP if up else flags & ~IFF_UP)
-        begin = time.monotonic()
-        fcntl.ioctl(self.socket, SIOCSIFFLAGS, request)
-        return begin
-
-
-class Stage:
-    """A lab with a controller of the test's own, and agents that the test starts."""
-
-    def __init__(self, lab):
-        self.lab = lab
-        self.directory = lab.directory / "agents"
-        self.directory.mkdir()
-        self.authority = Authority(self.directory / "certificates")
-        self.controller = FakeController(lab.netns("mgmt"), self.authority)
-        self.agents = []
-
-    def config(self, node, role="host", extra=""):
-        certificate, key = self.authority.issue(node)
-        path = self.directory / f"{node}.yaml"
-        path.write_text(f"""node: {node}
-role: {role}
-controllers: ["{CONTROLLER}:7411"]
-certificate: {certificate}
-key: {key}
-ca: {self.authority.certificate}
-bpffs: {self.lab.directory}/bpffs
-{extra}
-""")
-        return path
-
-    def start(self, node, config, command=()):
-        """Starts an agent, without waiting for it."""
-        log = self.directory / f"{node}-{len(self.agents)}.log"
-        self.agents.append(Program(self.lab, node, [*command, PROGRAMS / "host-agent", "run", "--config", config], log))
-        return self.agents[-1]
-
-    def session_of(self, node, role="host", extra="", command=()):
-        """Starts an agent; returns it and its first session."""
-        sessions = len(self.controller.sessions)
-        agent = self.start(node, self.config(node, role, extra), command)
-        wait_for(agent.is_ready, 15, f"{agent.name} did not get ready")
-        return agent, self.controller.wait_session(sessions + 1)
-
-    def end(self):
-        for agent in self.agents:
-            agent.end()
-
-
-@contextmanager
-def stage(**spec):
-    with make_lab(**{"hosts": 2, "leaves": 1, "spines": 2, **spec}) as lab:
-        made = Stage(lab)
-        with made.controller:
-            try:
-                yield made
-            finally:
-                made.end()
-
-
-HOST = "interfaces: [eth0]\nqp_source: none"
 
 
 class Switch(unittest.TestCase):
@@ -110,7 +25,7 @@ class Switch(unittest.TestCase):
             self.assertNotIn(8, hello)
             _, update = session.wait(LINKS)
             self.assertEqual(number(update, 2), 1)
-            names = {name for name in os.listdir("/sys/class/net")} and set(
+            names = set(
                 re.findall(r"^\d+: ([^:@]+)", scene.lab.exec("leaf1", ["ip", "-o", "link", "show"]), re.M))
             self.assertEqual(set(links_of(update)), names - {"lo"})
             self.assertTrue(all(link["carrier"] and link["up"] for link in links_of(update).values()))
@@ -161,6 +76,48 @@ class Switch(unittest.TestCase):
             self.assertRegex(told, r"links +on +\d+ watched, \d+ with carrier")
             self.assertRegex(told, r"tc +off +role: switch")
             scene.lab.exec("leaf1", [PROGRAMS / "host-agent", "cleanup", "--config", config])
+
+
+class Doctor(unittest.TestCase):
+    def doctor(self, scene, *arguments):
+        command = ["ip", "netns", "exec", scene.lab.netns("h1"), PROGRAMS / "host-agent", "doctor", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+
+    def test_tells_what_works_and_opens_no_session(self):
+        with stage() as scene:
+            told = self.doctor(scene, "--config", scene.config("h1", extra=HOST))
+            self.assertEqual(told.returncode, 0, told.stderr)
+            for line in (r"certificate +on +for \d+ days more", rf"controller +on +{CONTROLLER}:7411", r"links +on +1 watched",
+                         r"tc +on", r"probe +on"):
+                self.assertRegex(told.stdout, line)
+            self.assertEqual(scene.controller.sessions, [])
+
+    def test_tells_what_does_not(self):
+        with stage() as scene:
+            config = scene.config("h1", extra=HOST)
+            scene.controller.listener.shutdown(socket.SHUT_RDWR)
+            scene.controller.listener.close()
+            certificate = scene.directory / "certificates" / "h1.crt"
+            told = self.doctor(scene, "--config", config)
+            self.assertEqual(told.returncode, 0, "a controller that is away is waited for")
+            self.assertRegex(told.stdout, r"controller +off +.*Connection refused")
+            scene.lab.exec("h1", ["openssl", "x509", "-in", certificate, "-signkey", certificate.with_suffix(".key"), "-days", "-1",
+                                  "-out", certificate])
+            told = self.doctor(scene, "--config", config)
+            self.assertEqual(told.returncode, 1)
+            self.assertRegex(told.stdout, r"certificate +off +.*expired")
+            certificate.unlink()
+            told = self.doctor(scene, "--config", config)
+            self.assertEqual(told.returncode, 1)
+            self.assertRegex(told.stdout, rf"certificate +off +.*{certificate}")
+
+    def test_without_a_configuration_says_what_it_needs(self):
+        with stage() as scene:
+            for arguments, words in (((), "--config FILE"), (("--nonsense",), "--nonsense"),
+                                     (("--config", "/nonexistent.yaml"), "/nonexistent.yaml")):
+                told = self.doctor(scene, *arguments)
+                self.assertEqual(told.returncode, 2, arguments)
+                self.assertIn(words, told.stderr)
 
 
 class Links(unittest.TestCase):
@@ -229,18 +186,10 @@ class Links(unittest.TestCase):
             session.wait(LINKS, lambda later: number(later, 2) and links_of(later)["eth0"]["sent_packets"] >= sent + 100)
 
 
-def flow_key(lab, source, destination, qpn):
-    """An encoded FlowKey of a flow that leaves host `source` by eth0."""
-    ifindex = int(lab.exec(source, ["cat", "/sys/class/net/eth0/ifindex"]))
-    addresses = [socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
-                 for address in (lab.attachment(source)[2], lab.attachment(destination)[2])]
-    return encode((1, ifindex), (2, addresses[0]), (3, addresses[1]), (4, qpn))
-
-
 class Unreachable(unittest.TestCase):
-    """A switch that says that there is no way is no hop: the probe went unanswered."""
+    """A switch that says that there is no way on is told from a hop."""
 
-    def test_no_route_is_no_answer(self):
+    def test_no_route_is_an_answer_of_its_own_kind(self):
         for family in (4, 6):
             with self.subTest(family=family), stage(leaves=2, family=family) as scene:
                 _, session = scene.session_of("h1", extra=HOST)
@@ -252,12 +201,10 @@ class Unreachable(unittest.TestCase):
                 session.send(PROBE_REQUEST, encode((1, 1), (2, key), (4, 50000), (5, 1), (5, 2), (6, 100), (7, 2), (8, 200)))
                 session.wait(PROBE_RESULT, lambda result: number(result, 5))
                 results = [result for _, result in session.of_kind(PROBE_RESULT)]
-                answers = {number(answer, 2): answer.get(3, [b""])[0]
+                answers = {number(answer, 2): (answer.get(3, [b""])[0] != b"", number(answer, 6))
                            for result in results for answer in map(decode, result.get(2, []))}
-                self.assertEqual(set(answers), {1, 2})
-                self.assertNotEqual(answers[1], b"", "the leaf answers what expires there")
-                self.assertEqual(answers[2], b"")
-                self.assertEqual(sum(number(result, 4) for result in results), 2)
+                self.assertEqual(answers, {1: (True, 0), 2: (True, 1)}, "(answered, unreachable) by TTL")
+                self.assertEqual(sum(number(result, 4) for result in results), 0)
                 self.assertGreater(self.unreachables(scene.lab, family), before, "no spine said anything")
 
     @staticmethod
@@ -315,42 +262,6 @@ class Capabilities(unittest.TestCase):
             self.assertEqual((sources[b"tc"], sources[b"probe"], sources[b"links"]), (1, 1, 1))
 
 
-class StaleSteering(unittest.TestCase):
-    def dropped(self, session, key, port, reason):
-        """Waits for the event and the report that say that a flow's steering was let go, and why."""
-        _, event = session.wait(EVENT, lambda event: event.get(2) == [b"steering_dropped"])
-        self.assertEqual((event[3][0], number(event, 4)), (key, port))
-        self.assertIn(reason, event[6][0].decode())
-        _, report = session.wait(STEERING_REPORT, lambda report: 2 not in report and 3 in report)
-        self.assertEqual(decode(decode(report[3][0])[1][0])[1][0], key)
-
-    def test_of_a_silent_flow_is_let_go(self):
-        with stage() as scene:
-            _, session = scene.session_of("h1", extra=HOST + "\nsteering_idle_s: 1")
-            key = flow_key(scene.lab, "h1", "h2", 17)
-            session.steer(1, {key: 50000})
-            session.wait(STEERING_REPORT, lambda report: 2 in report)
-            self.dropped(session, key, 50000, "no packet for 1 s")
-
-    def test_of_a_queue_pair_that_is_another_one_now_is_let_go(self):
-        with stage() as scene:
-            table = scene.directory / "qp.json"
-            self.write(table, 17)
-            _, session = scene.session_of("h1", extra=f"interfaces: [eth0]\nqp_source: 'file:{table}'")
-            key = flow_key(scene.lab, "h1", "h2", 17)
-            session.steer(1, {key: 50000})
-            session.wait(FLOWS, lambda update: any(number(flow, 7) == 7 for flow in map(decode, update.get(2, []))))
-            self.write(table, 99)
-            self.dropped(session, key, 50000, "another connection")
-
-    @staticmethod
-    def write(table, remote_qpn):
-        """A table in which local QPN 7 is connected to a remote one."""
-        fresh = table.with_suffix(".new")
-        fresh.write_text(json.dumps([{"ifname": "rxe0", "lqpn": 7, "rqpn": remote_qpn, "type": "RC", "state": "RTS"}]))
-        fresh.rename(table)
-
-
 class Certificates(unittest.TestCase):
     def test_new_files_are_used_from_the_next_session_on_and_broken_ones_never(self):
         with stage() as scene:
@@ -375,146 +286,6 @@ class Certificates(unittest.TestCase):
     def hang_up(agent, answer):
         agent.process.send_signal(signal.SIGHUP)
         wait_for(lambda: answer in agent.log.read_text(errors="replace"), 10, f"the agent did not say '{answer}'")
-
-
-class Steerer:
-    """Wants other ports for all flows again and again, of whatever session there is, until stop()."""
-
-    def __init__(self, scene, own_ports, dice):
-        self.scene, self.own_ports, self.dice = scene, own_ports, dice
-        self.revision = 0
-        self.wanted = {key: set() for key in own_ports}     # every port that was ever asked for
-        self.entries = {}
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-
-    def once(self):
-        """One set, to the newest session; False when that is over."""
-        self.entries = {key: self._port_but(own) for key, own in self.own_ports.items()}
-        for key, port in self.entries.items():
-            self.wanted[key].add(port)
-        self.revision += 1
-        try:
-            self.scene.controller.sessions[-1].steer(self.revision, self.entries)
-        except OSError:
-            return False
-        return True
-
-    def stop(self):
-        self.ended.set()
-        self.thread.join()
-
-    def _run(self):
-        while not self.ended.wait(0.02):
-            self.once()
-
-    def _port_but(self, own):
-        while True:
-            port = self.dice.randrange(0xC000, 0x10000)
-            if port != own:
-                return port
-
-
-class Kills(unittest.TestCase):
-    """kill -9 of the agent at any moment, while it steers: the kernel goes on, and the next agent adopts all of it. TE_KILLS
-    says how often."""
-
-    KILLS = int(os.environ.get("TE_KILLS", "10"))
-    OTHER_FLOWS = 300       # that are steered and never send: work for the agent
-
-    def test_nothing_is_lost_and_steering_stays_in_force(self):
-        dice = random.Random(20261130)
-        with stage(leaves=2) as scene:
-            config = scene.config("h1", extra=HOST)
-            agent = scene.start("h1", config)
-            first = scene.controller.wait_session()
-            traffic = Traffic(scene.lab, pattern="ring", qps=2)
-            flows = {flow_key(scene.lab, "h1", flow.destination, flow.destination_qpn): flow
-                     for flow in scene.lab.flows() if flow.source == "h1"}
-            own_ports = {key: flow.source_port for key, flow in flows.items()}
-            own_ports.update({flow_key(scene.lab, "h1", "h2", 0x500000 + i): 0 for i in range(self.OTHER_FLOWS)})
-            steerer = Steerer(scene, own_ports, dice)
-            self.assertTrue(steerer.once())
-            steered_s, _ = first.wait(STEERING_REPORT, lambda report: self.programmed(report, 2) == steerer.entries)
-            unsteered = {key: self.unsteered(first, key, steered_s) for key in flows}
-            steerer.thread.start()
-            for _ in range(self.KILLS):
-                time.sleep(dice.uniform(0, 0.8))
-                agent.process.kill()
-                agent.process.wait()
-                agent = scene.start("h1", config)
-            wait_for(agent.is_ready, 15, "the last agent did not get ready")
-            steerer.stop()
-            last = self.session_after(scene, agent)
-            wait_for(steerer.once, 10, "no session is left")
-            last.wait(STEERING_REPORT, lambda report: self.programmed(report, 2) == steerer.entries)
-            self.check_adoptions(scene, steerer)
-            traffic.stop()
-            self.check_counters(scene, last, flows, unsteered)
-
-    @staticmethod
-    def session_after(scene, agent):
-        """The session of the agent that was started last."""
-        wait_for(lambda: "session with a controller" in agent.log.read_text(errors="replace"), 15, "no session")
-        return scene.controller.sessions[-1]
-
-    @staticmethod
-    def programmed(message, field):
-        """{key: port} of a message's SteeringEntries."""
-        return {entry[1][0]: number(entry, 2) for entry in map(decode, message.get(field, []))}
-
-    @staticmethod
-    def reports(session, after=0.0):
-        """(key, report) of every FlowReport, in order."""
-        for when, update in session.of_kind(FLOWS):
-            if when > after:
-                for report in map(decode, update.get(2, [])):
-                    yield report[1][0], report
-
-    def unsteered(self, session, key, after):
-        """Packets of a flow that went out with their own port, as the first report after a time says."""
-        def report():
-            return next((found for name, found in self.reports(session, after) if name == key), None)
-
-        wait_for(report, 10, "the flow is not reported")
-        return number(report(), 10) - number(report(), 19)
-
-    def check_adoptions(self, scene, steerer):
-        """Every agent but the first held all steering when it said hello, with ports that were asked for."""
-        self.assertGreater(len(scene.controller.sessions), 2)
-        for session in scene.controller.sessions[1:]:
-            adopted = self.programmed(session.of_kind(HELLO)[0][1], 8)
-            self.assertEqual(set(adopted), set(steerer.wanted))
-            self.assertEqual([key for key, port in adopted.items() if port not in steerer.wanted[key]], [])
-
-    def check_counters(self, scene, last, flows, unsteered):
-        """Over all agents, counters only grow; in the end they say what the endpoints say that they sent."""
-        seen = {}
-        for session in scene.controller.sessions:
-            for key, report in self.reports(session):
-                self.assertGreaterEqual(number(report, 10), seen.get(key, 0))
-                seen[key] = number(report, 10)
-        sent = Endpoints(scene.lab).update().series
-        for key, flow in flows.items():
-            want = sent["h1", flow.source_qpn, "packets_sent"].values[-1]
-
-            def newest(key=key):
-                return [report for name, report in self.reports(last) if name == key][-1]
-
-            wait_for(lambda want=want, newest=newest: number(newest(), 10) >= want, 10, "packets are missing in the counters")
-            self.assertEqual(number(newest(), 10), want)
-            self.assertEqual(number(newest(), 10) - number(newest(), 19), unsteered[key], "packets left with their own port")
-
-
-def ports_on_wire(lab, host, seconds=0.5):
-    """{destination QPN: source ports} of the RoCE packets that leave `host`, seen at its leaf."""
-    leaf, port, _ = lab.attachment(host)
-    path = lab.directory / f"wire-{host}.pcap"
-    capture(lab, leaf, port, path, seconds=seconds).wait(15)
-    ports = {}
-    for packet in roce_packets(path):
-        ports.setdefault(destination_qpn(packet), set()).add(source_port(packet))
-    return ports
 
 
 if __name__ == "__main__":

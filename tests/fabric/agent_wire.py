@@ -3,6 +3,7 @@
 Messages are those of common/proto/te/v1/agent.proto, by their field numbers."""
 import ctypes
 import os
+import select
 import socket
 import ssl
 import struct
@@ -102,13 +103,43 @@ class Session:
     """One connection of an agent: its messages, as (time, kind, fields)."""
 
     def __init__(self, stream):
+        stream.setblocking(False)
         self.stream = stream
+        self.lock = threading.Lock()    # two threads must not be in one TLS stream at a time
         self.certificate = stream.getpeercert(binary_form=True)
         self.messages = []
 
     def send(self, kind, body):
         message = encode((kind, body))
-        self.stream.sendall(struct.pack(">I", len(message)) + message)
+        left = struct.pack(">I", len(message)) + message
+        while left:
+            try:
+                with self.lock:
+                    left = left[self.stream.send(left):]
+            except ssl.SSLWantWriteError:
+                self._wait([], [self.stream])
+
+    def receive(self, size):
+        """So many bytes; EOFError when the agent is gone."""
+        text = b""
+        while len(text) < size:
+            try:
+                with self.lock:
+                    part = self.stream.recv(size - len(text))
+            except ssl.SSLWantReadError:
+                self._wait([self.stream], [])
+                continue
+            if not part:
+                raise EOFError
+            text += part
+        return text
+
+    @staticmethod
+    def _wait(readers, writers):
+        try:
+            select.select(readers, writers, [], 1.0)
+        except ValueError as closed:
+            raise OSError("the session is closed") from closed
 
     def steer(self, revision, entries):
         """Wants `entries`: {encoded FlowKey: port}."""
@@ -116,11 +147,12 @@ class Session:
         self.send(STEERING_SET, encode((1, revision), *steering))
 
     def close(self):
-        try:
-            self.stream.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass    # the agent was first
-        self.stream.close()
+        with self.lock:
+            try:
+                self.stream.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass    # the agent was first
+            self.stream.close()
 
     def of_kind(self, kind):
         return [(when, message) for when, what, message in list(self.messages) if what == kind]
@@ -177,7 +209,7 @@ class FakeController:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             session = Session(self.context.wrap_socket(connection, server_side=True))
             while True:
-                body = self._read(session.stream, struct.unpack(">I", self._read(session.stream, 4))[0])
+                body = session.receive(struct.unpack(">I", session.receive(4))[0])
                 when = time.monotonic()
                 (kind, [message, *_]), *_ = decode(body).items()
                 session.messages.append((when, kind, decode(message)))
@@ -188,13 +220,3 @@ class FakeController:
             pass
         finally:
             connection.close()
-
-    @staticmethod
-    def _read(stream, size):
-        text = b""
-        while len(text) < size:
-            part = stream.recv(size - len(text))
-            if not part:
-                raise EOFError
-            text += part
-        return text

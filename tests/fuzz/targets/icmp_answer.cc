@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of a time-exceeded message is of the family that its reader is for.
+// What is read of a router's answer is of the family that its reader is for.
 #include <cstdint>
 #include <span>
 

@@ -77,6 +77,13 @@ TEST_F(CredentialsTest, ReloadReadsUnchangedFilesToo) {
   EXPECT_NE(credentials.current(), first);
 }
 
+TEST_F(CredentialsTest, TellsHowLongItIsValid) {
+  const auto left_s = load().seconds_left();
+  ASSERT_TRUE(left_s) << left_s.error().message;
+  EXPECT_GT(*left_s, 3000);
+  EXPECT_LE(*left_s, 3600);
+}
+
 TEST_F(CredentialsTest, MissingFileIsNamed) {
   files_.key += ".none";
   const auto refused = Credentials::load(files_, "h1");

@@ -188,6 +188,19 @@ TEST(FlowTable, FlowsBeyondTheLimitAreCountedAndLeftOut) {
   EXPECT_EQ(table.left_out(), 1U);
 }
 
+TEST(FlowTable, ShortLivedFlowsThatNobodyHearsOfLeaveABoundedTable) {
+  constexpr std::uint32_t kFlows = 10'000;
+  FlowTable table({.flows = 2 * kFlows});
+  for (std::uint32_t generation = 0; generation < 20; ++generation) {
+    std::vector<FlowSample> samples;
+    for (std::uint32_t i = 0; i < kFlows; ++i) samples.push_back(sample(generation * kFlows + i, 1));
+    read(table, samples, generation * kSecond);
+    EXPECT_LE(table.size(), 2 * kFlows);
+  }
+  EXPECT_LE(table.changes(false).size(), 4 * kFlows) << "live ones, and ended ones that wait to be told";
+  EXPECT_GT(table.left_out(), 0U) << "the rest is counted";
+}
+
 TEST(FlowTable, PairingIsPartOfTheRecord) {
   FlowTable table;
   read(table, {sample(7, 1)}, 0);

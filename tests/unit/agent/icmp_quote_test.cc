@@ -35,38 +35,38 @@ Bytes answer_v6(std::size_t quoted) {
 }
 
 TEST(IcmpQuote, ReadsTheAnswerToAnIpv4Probe) {
-  const auto answer = parse_icmpv4_answer(answer_v4(1000));
-  ASSERT_TRUE(answer) << answer.error().message;
-  EXPECT_EQ(answer->responder, test::ip("10.9.9.9"));
-  EXPECT_EQ(answer->quoted.source, test::ip("10.0.0.1"));
-  EXPECT_EQ(answer->quoted.destination, test::ip("10.0.0.2"));
-  EXPECT_EQ(answer->quoted.source_port, 50001);
-  EXPECT_EQ(answer->quoted.ip_id, 777);
+  const auto exceeded = parse_icmpv4_answer(answer_v4(1000));
+  ASSERT_TRUE(exceeded) << exceeded.error().message;
+  EXPECT_EQ(exceeded->responder, test::ip("10.9.9.9"));
+  EXPECT_EQ(exceeded->quoted.source, test::ip("10.0.0.1"));
+  EXPECT_EQ(exceeded->quoted.destination, test::ip("10.0.0.2"));
+  EXPECT_EQ(exceeded->quoted.source_port, 50001);
+  EXPECT_EQ(exceeded->quoted.ip_id, 777);
 }
 
 TEST(IcmpQuote, EightBytesAfterTheIpHeaderAreEnough) {
-  const auto answer = parse_icmpv4_answer(answer_v4(28));
-  ASSERT_TRUE(answer) << answer.error().message;
-  EXPECT_EQ(answer->quoted.ip_id, 777);
-  EXPECT_EQ(answer->quoted.psn, std::nullopt);
+  const auto exceeded = parse_icmpv4_answer(answer_v4(28));
+  ASSERT_TRUE(exceeded) << exceeded.error().message;
+  EXPECT_EQ(exceeded->quoted.ip_id, 777);
+  EXPECT_EQ(exceeded->quoted.psn, std::nullopt);
 }
 
 TEST(IcmpQuote, ReadsTheAnswerToAnIpv6Probe) {
-  const auto answer = parse_icmpv6_answer(answer_v6(1000));
-  ASSERT_TRUE(answer) << answer.error().message;
-  EXPECT_FALSE(answer->responder.is_set());
-  EXPECT_EQ(answer->quoted.source, test::ip("fd00::1"));
-  EXPECT_EQ(answer->quoted.source_port, 50001);
-  EXPECT_EQ(answer->quoted.psn, 777U);
+  const auto exceeded = parse_icmpv6_answer(answer_v6(1000));
+  ASSERT_TRUE(exceeded) << exceeded.error().message;
+  EXPECT_FALSE(exceeded->responder.is_set());
+  EXPECT_EQ(exceeded->quoted.source, test::ip("fd00::1"));
+  EXPECT_EQ(exceeded->quoted.source_port, 50001);
+  EXPECT_EQ(exceeded->quoted.psn, 777U);
 }
 
 TEST(IcmpQuote, ReadsThroughIpOptions) {
   Bytes packet = answer_v4(1000);
   packet[0] = 0x46;
   packet.insert(packet.begin() + 20, {1, 1, 1, 1});
-  const auto answer = parse_icmpv4_answer(packet);
-  ASSERT_TRUE(answer) << answer.error().message;
-  EXPECT_EQ(answer->quoted.source_port, 50001);
+  const auto exceeded = parse_icmpv4_answer(packet);
+  ASSERT_TRUE(exceeded) << exceeded.error().message;
+  EXPECT_EQ(exceeded->quoted.source_port, 50001);
 }
 
 TEST(IcmpQuote, ShorterQuotesAreErrors) {
@@ -105,22 +105,54 @@ TEST(IcmpQuote, OtherIcmpTypesAreErrors) {
   EXPECT_FALSE(parse_icmpv6_answer(reassembly).ok());
 }
 
-TEST(IcmpQuote, NoWayOnIsAnAnswerOfItsOwnKind) {
-  for (std::uint8_t code = 0; code < 16; ++code) {
-    Bytes v4 = answer_v4(1000);
-    v4[20] = 3;
-    v4[21] = code;
-    const auto of_v4 = parse_icmpv4_answer(v4);
-    EXPECT_EQ(of_v4.ok(), code <= 1) << int{code};  // net, host; a port is the host's own word
-    EXPECT_TRUE(!of_v4 || of_v4->unreachable);
-    Bytes v6 = answer_v6(1000);
-    v6[0] = 1;
-    v6[1] = code;
-    const auto of_v6 = parse_icmpv6_answer(v6);
-    EXPECT_EQ(of_v6.ok(), code == 0 || code == 3) << int{code};  // no route, address
-    EXPECT_TRUE(!of_v6 || of_v6->unreachable);
-  }
+TEST(IcmpQuote, RouterWithoutAWayOnIsToldFromOneWhereTheHopLimitRanOut) {
   EXPECT_FALSE(parse_icmpv4_answer(answer_v4(1000))->unreachable);
+  EXPECT_FALSE(parse_icmpv6_answer(answer_v6(1000))->unreachable);
+  Bytes v4 = answer_v4(1000);
+  v4[20] = 3;
+  for (const int code : {0, 1, 6, 7, 11, 12}) {
+    v4[21] = static_cast<std::uint8_t>(code);
+    const auto answer = parse_icmpv4_answer(v4);
+    ASSERT_TRUE(answer) << code;
+    EXPECT_TRUE(answer->unreachable) << code;
+    EXPECT_EQ(answer->quoted.ip_id, 777);
+  }
+  Bytes v6 = answer_v6(1000);
+  v6[0] = 1;
+  for (const int code : {0, 3}) {
+    v6[1] = static_cast<std::uint8_t>(code);
+    const auto answer = parse_icmpv6_answer(v6);
+    ASSERT_TRUE(answer) << code;
+    EXPECT_TRUE(answer->unreachable) << code;
+    EXPECT_EQ(answer->quoted.psn, 777U);
+  }
+}
+
+TEST(IcmpQuote, SizesAndPoliciesAreNoAnswers) {
+  Bytes v4 = answer_v4(1000);
+  v4[20] = 3;
+  for (const int code : {2, 4, 5, 8, 9, 10, 13, 14, 15}) {
+    v4[21] = static_cast<std::uint8_t>(code);
+    EXPECT_FALSE(parse_icmpv4_answer(v4).ok()) << code;
+  }
+  Bytes v6 = answer_v6(1000);
+  v6[0] = 1;
+  for (const int code : {1, 2, 5, 6, 7}) {
+    v6[1] = static_cast<std::uint8_t>(code);
+    EXPECT_FALSE(parse_icmpv6_answer(v6).ok()) << code;
+  }
+}
+
+TEST(IcmpQuote, WhoIsAddressedAndDoesNotListenIsThere) {
+  Bytes v4 = answer_v4(1000);
+  v4[20] = v4[21] = 3;
+  ASSERT_TRUE(parse_icmpv4_answer(v4).ok());
+  EXPECT_FALSE(parse_icmpv4_answer(v4)->unreachable);
+  Bytes v6 = answer_v6(1000);
+  v6[0] = 1;
+  v6[1] = 4;
+  ASSERT_TRUE(parse_icmpv6_answer(v6).ok());
+  EXPECT_FALSE(parse_icmpv6_answer(v6)->unreachable);
 }
 
 TEST(IcmpQuote, OtherUdpPortsAreErrors) {

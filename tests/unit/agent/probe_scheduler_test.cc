@@ -63,7 +63,7 @@ TEST(ProbeScheduler, AnswerNamesTheResponder) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000}, {2}), 0));
   const auto probe = scheduler.next(0);
-  ASSERT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, false, 3 * kMillisecond));
+  ASSERT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, 3 * kMillisecond));
   const auto reports = scheduler.take_reports(3 * kMillisecond);
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_TRUE(reports[0].done);
@@ -76,6 +76,26 @@ TEST(ProbeScheduler, AnswerNamesTheResponder) {
   EXPECT_TRUE(scheduler.idle());
 }
 
+TEST(ProbeScheduler, AnswerThatThereIsNoWayOnIsOneOfItsOwnKind) {
+  ProbeScheduler scheduler;
+  ASSERT_TRUE(scheduler.start(order({50000}, {2}), 0));
+  const auto probe = scheduler.next(0);
+  ASSERT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, 3 * kMillisecond, true));
+  const auto reports = scheduler.take_reports(3 * kMillisecond);
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_TRUE(reports[0].done) << "it is not tried again";
+  EXPECT_EQ(reports[0].outcomes.at(0).responder, kSwitch);
+  EXPECT_TRUE(reports[0].outcomes.at(0).unreachable);
+}
+
+TEST(ProbeScheduler, OwnKernelThatHasNoWayOnIsNoAnswer) {
+  ProbeScheduler scheduler;
+  ASSERT_TRUE(scheduler.start(order({50000}, {2}), 0));
+  const auto probe = scheduler.next(0);
+  EXPECT_FALSE(scheduler.answer(quote_of(*probe), probe->flow.source, 3 * kMillisecond, true));
+  EXPECT_TRUE(scheduler.take_reports(3 * kMillisecond).empty());
+}
+
 TEST(ProbeScheduler, TimeoutIsTriedAgain) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000}, {1}), 0));
@@ -84,7 +104,7 @@ TEST(ProbeScheduler, TimeoutIsTriedAgain) {
   EXPECT_TRUE(scheduler.take_reports(200 * kMillisecond).empty());
   const auto again = scheduler.next(200 * kMillisecond);
   ASSERT_TRUE(again);
-  ASSERT_TRUE(scheduler.answer(quote_of(*again), kSwitch, false, 201 * kMillisecond));
+  ASSERT_TRUE(scheduler.answer(quote_of(*again), kSwitch, 201 * kMillisecond));
   const auto reports = scheduler.take_reports(201 * kMillisecond);
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_EQ(reports[0].outcomes[0].attempts, 2U);
@@ -110,7 +130,7 @@ TEST(ProbeScheduler, LateAnswerStillCountsAsAnAnswer) {
   ASSERT_TRUE(scheduler.start(order({50000}, {1}), 0));
   const auto probe = scheduler.next(0);
   scheduler.take_reports(200 * kMillisecond);
-  EXPECT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, false, 210 * kMillisecond));
+  EXPECT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, 210 * kMillisecond));
   const auto reports = scheduler.take_reports(210 * kMillisecond);
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_EQ(reports[0].outcomes[0].responder, kSwitch);
@@ -121,8 +141,8 @@ TEST(ProbeScheduler, SecondAnswerToAProbeIsRefused) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000, 50001}, {1}), 0));
   const auto probe = scheduler.next(0);
-  EXPECT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, false, 1));
-  EXPECT_FALSE(scheduler.answer(quote_of(*probe), kSwitch, false, 2));
+  EXPECT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, 1));
+  EXPECT_FALSE(scheduler.answer(quote_of(*probe), kSwitch, 2));
 }
 
 TEST(ProbeScheduler, AnswerThatQuotesAnotherPortOrAddressIsRefused) {
@@ -136,9 +156,9 @@ TEST(ProbeScheduler, AnswerThatQuotesAnotherPortOrAddressIsRefused) {
   QuotedPacket other_id = good;
   other_id.ip_id ^= 0x5555;
   for (const QuotedPacket& quote : {other_port, other_source, other_id}) {
-    EXPECT_FALSE(scheduler.answer(quote, kSwitch, false, 1));
+    EXPECT_FALSE(scheduler.answer(quote, kSwitch, 1));
   }
-  EXPECT_TRUE(scheduler.answer(good, kSwitch, false, 1));
+  EXPECT_TRUE(scheduler.answer(good, kSwitch, 1));
 }
 
 TEST(ProbeScheduler, Ipv6AnswersMatchByPsn) {
@@ -148,23 +168,23 @@ TEST(ProbeScheduler, Ipv6AnswersMatchByPsn) {
   ASSERT_TRUE(scheduler.start(v6, 0));
   const auto probe = scheduler.next(0);
   QuotedPacket quote{probe->flow.source, probe->flow.destination, probe->port, 0, std::nullopt};
-  EXPECT_FALSE(scheduler.answer(quote, kSwitch, false, 1));
+  EXPECT_FALSE(scheduler.answer(quote, kSwitch, 1));
   quote.psn = 0x10000U | probe->token;
-  EXPECT_FALSE(scheduler.answer(quote, kSwitch, false, 1));
+  EXPECT_FALSE(scheduler.answer(quote, kSwitch, 1));
   quote.psn = probe->token;
-  EXPECT_TRUE(scheduler.answer(quote, kSwitch, false, 1));
+  EXPECT_TRUE(scheduler.answer(quote, kSwitch, 1));
 }
 
 TEST(ProbeScheduler, OutcomesOfALongOrderComeInParts) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000, 50001}, {1}), 0));
-  scheduler.answer(quote_of(*scheduler.next(0)), kSwitch, false, 1);
+  scheduler.answer(quote_of(*scheduler.next(0)), kSwitch, 1);
   EXPECT_TRUE(scheduler.take_reports(kMillisecond).empty());
   const auto part = scheduler.take_reports(60 * kMillisecond);
   ASSERT_EQ(part.size(), 1U);
   EXPECT_FALSE(part[0].done);
   EXPECT_EQ(part[0].sent, 1U);
-  scheduler.answer(quote_of(*scheduler.next(60 * kMillisecond)), kSwitch, false, 61 * kMillisecond);
+  scheduler.answer(quote_of(*scheduler.next(60 * kMillisecond)), kSwitch, 61 * kMillisecond);
   const auto last = scheduler.take_reports(61 * kMillisecond);
   ASSERT_EQ(last.size(), 1U);
   EXPECT_TRUE(last[0].done);
@@ -190,7 +210,7 @@ TEST(ProbeScheduler, CancelledOrderIsForgotten) {
   const auto probe = scheduler.next(0);
   scheduler.cancel(5);
   EXPECT_TRUE(scheduler.idle());
-  EXPECT_FALSE(scheduler.answer(quote_of(*probe), kSwitch, false, 1));
+  EXPECT_FALSE(scheduler.answer(quote_of(*probe), kSwitch, 1));
   EXPECT_TRUE(scheduler.take_reports(kSecond).empty());
   EXPECT_EQ(scheduler.wake_at(), ProbeScheduler::kNever);
 }

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <thread>
 
 #include "tests/support/certificates.h"
 #include "tests/unit/agent/fake_controller.h"
@@ -182,6 +184,46 @@ TEST_F(UplinkTest, ControllerThatIsStuckCostsABoundedAmountOfMemory) {
   EXPECT_LE(uplink.waiting(), 2 * Uplink::kMostWaiting);
   EXPECT_GT(uplink.counts().events_lost, 180'000U);
   EXPECT_LE(uplink.queued_bytes(), Uplink::kQueueLimitBytes + large.ByteSizeLong());
+}
+
+/// A controller on a thread of its own, for code that waits.
+class ProbeControllerTest : public testing::Test {
+ protected:
+  ~ProbeControllerTest() override {
+    asio::post(io_, [&] { controller_.close(); });
+    thread_.join();
+  }
+  [[nodiscard]] Endpoint endpoint() const { return {"127.0.0.1", port_}; }
+
+  asio::io_context io_{1};
+  te::test::CertificateAuthority authority_;
+  test::FakeController controller_{io_, authority_.issue(kControllerName)};
+  std::uint16_t port_ = controller_.port();
+  std::thread thread_{[this] { io_.run(); }};
+};
+
+TEST_F(ProbeControllerTest, ReachableControllerIsToldWithoutASession) {
+  const auto tls = make_tls_context(authority_.issue("h1"), TlsSide::kClient).value();
+  const auto reached = probe_controller(tls, endpoint());
+  EXPECT_TRUE(reached) << reached.error().message;
+}
+
+TEST_F(ProbeControllerTest, CertificateThatTheControllerRefusesIsTold) {
+  te::test::CertificateAuthority stranger;
+  TlsFiles files = stranger.issue("h1");
+  files.ca = authority_.issue("h1").ca;
+  const auto refused = probe_controller(make_tls_context(files, TlsSide::kClient).value(), endpoint());
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("refuses this node's certificate"), std::string::npos)
+      << refused.error().message;
+}
+
+TEST(ProbeController, PortWhereNobodyListensIsTold) {
+  te::test::CertificateAuthority authority;
+  const auto tls = make_tls_context(authority.issue("h1"), TlsSide::kClient).value();
+  const auto refused = probe_controller(tls, {"127.0.0.1", 1});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("connect: "), std::string::npos);
 }
 
 TEST_F(UplinkTest, StopEndsAllLoops) {

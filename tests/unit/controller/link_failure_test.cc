@@ -22,6 +22,7 @@ class LinkFailure : public ::testing::TestWithParam<std::tuple<std::uint64_t, bo
     SimulationSpec spec;
     spec.seed = std::get<0>(GetParam());
     spec.switch_agents = std::get<1>(GetParam());
+    spec.route_before_ttl = spec.seed % 2 == 0;
     spec.options.initial_mode = Mode::kAct;
     spec.options.planning.interval_ms = 100;
     spec.options.report_interval_ms = 100;

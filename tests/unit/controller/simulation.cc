@@ -75,6 +75,9 @@ std::uint16_t Simulation::wire_port(const SimFlow& flow) const {
 
 std::vector<LinkId> Simulation::trace(const IpAddress& from, const IpAddress& to, std::uint16_t port) {
   const PortId destination = *fabric_.find_address(to);
+  if (!fabric_.node(fabric_.port(destination).node).is_host()) {  // a switch's own address
+    return {fabric_.port(*fabric_.find_address(from)).out, fabric_.port(destination).in};
+  }
   const Port& nic = fabric_.port(*fabric_.find_address(from));
   std::vector<LinkId> links{nic.out};
   while (fabric_.link(links.back()).to != fabric_.port(destination).node) {
@@ -334,7 +337,9 @@ void Simulation::probe(std::size_t host, const v1::ProbeRequest& request) {
       v1::ProbeAnswer& answer = *result.add_answers();
       answer.set_port(port);
       answer.set_ttl(ttl);
-      const bool dropped = ttl > links.size() || fabric_.link(links[ttl - 1]).state == LinkState::kDown;
+      // A switch that has no way on drops packets before it looks at their TTL.
+      const bool broken = fabric_.link(links.back()).state == LinkState::kDown;
+      const bool dropped = ttl > links.size() || (broken && ttl + (spec_.route_before_ttl ? 1 : 0) >= links.size());
       const Link& link = fabric_.link(links[std::min<std::size_t>(ttl, links.size()) - 1]);
       std::int64_t sent_ns = first_ns;
       for (std::uint32_t attempt = 1; attempt <= request.attempts() && answer.responder().empty(); ++attempt) {

@@ -25,6 +25,8 @@ struct SimulationSpec {
   bool qp_table = true;   ///< agents know local and remote QPNs
   double probe_loss = 0;  ///< share of probes without an answer
   bool switch_agents = false;
+  bool route_before_ttl =
+      false;                ///< switches without a way on drop packets without looking at their TTL, as Linux does
   double icmp_per_s = 200;  ///< answers that a switch gives; bursts of 50
   EngineOptions options;
 };
