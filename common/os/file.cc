@@ -57,9 +57,9 @@ Result<std::string> read_regular_file(const std::string& path, std::size_t most_
   return read_all(fd.get(), path, most_bytes);
 }
 
-Result<void> replace_file(const std::string& path, std::string_view text) {
+Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode) {
   const std::string temporary = path + ".tmp." + std::to_string(::getpid());
-  UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
   if (!fd) return errno_error("write " + temporary);
   while (!text.empty()) {
     const ssize_t put = ::write(fd.get(), text.data(), text.size());

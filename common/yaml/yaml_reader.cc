@@ -69,6 +69,16 @@ std::optional<YamlReader> YamlReader::find(std::string_view key) const {
 
 bool YamlReader::has(std::string_view key) const { return find(key).has_value(); }
 
+Result<std::vector<std::string>> YamlReader::keys() const {
+  if (!node_.IsMap()) return error("expected a map");
+  std::vector<std::string> names;
+  for (const auto& entry : node_) {
+    if (!entry.first.IsScalar()) return YamlReader(entry.first, source_, path_).error("expected a plain key");
+    names.push_back(entry.first.Scalar());
+  }
+  return names;
+}
+
 Result<YamlReader> YamlReader::child(std::string_view key) const {
   if (auto found = find(key)) return *std::move(found);
   return error("'" + std::string(key) + "' is missing");

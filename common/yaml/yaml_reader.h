@@ -24,6 +24,8 @@ class YamlReader {
   /// An Error when this is no map, or has a key that is not in `keys` (the message lists them).
   [[nodiscard]] Result<void> only_keys(std::initializer_list<std::string_view> keys) const;
   [[nodiscard]] bool has(std::string_view key) const;
+  /// The keys of a map, in the order of the text; an Error when this is no map.
+  [[nodiscard]] Result<std::vector<std::string>> keys() const;
   /// The child under `key`; an Error when it is absent.
   [[nodiscard]] Result<YamlReader> child(std::string_view key) const;
   /// The elements of the list under `key`; absent is an empty list.

@@ -4,16 +4,16 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/context.hpp>
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/base/result.h"
 #include "common/net/framed_connection.h"
+#include "common/net/tls_source.h"
+#include "te-controller/app/agent_limits.h"
 #include "te-controller/app/config.h"
 #include "te/v1/agent.pb.h"
 
@@ -32,21 +32,25 @@ class AgentListener {
 };
 
 /// The TLS listener for agents: one session a node, the newest wins. Output of a session is bounded: one that does not
-/// read what it is sent is closed. Silence for `silence_limit` closes it too.
+/// read what it is sent is closed. Silence for `silence_limit` closes it too. One that sends more than its limits is
+/// read more slowly.
 class AgentServer {
  public:
   struct Counters {
     std::uint64_t accepted = 0;    ///< sessions that said a good Hello
     std::uint64_t refused = 0;     ///< handshake, certificate or Hello not right
+    std::uint64_t revoked = 0;     ///< of these, and sessions ended, because the certificate is revoked
     std::uint64_t broken = 0;      ///< ended by a frame or message that cannot be read
     std::uint64_t overflowed = 0;  ///< ended because the agent did not read
+    std::uint64_t slowed = 0;      ///< pauses in reading from an agent above its limits
   };
 
   static Result<std::unique_ptr<AgentServer>> listen(boost::asio::io_context& io, const ListenAddress& address,
-                                                     std::shared_ptr<boost::asio::ssl::context> tls,
-                                                     std::chrono::milliseconds silence_limit);
-  AgentServer(boost::asio::ip::tcp::acceptor acceptor, std::shared_ptr<boost::asio::ssl::context> tls,
-              std::chrono::milliseconds silence_limit);
+                                                     std::shared_ptr<TlsSource> tls,
+                                                     std::chrono::milliseconds silence_limit,
+                                                     const AgentLimits& limits = {});
+  AgentServer(boost::asio::ip::tcp::acceptor acceptor, std::shared_ptr<TlsSource> tls,
+              std::chrono::milliseconds silence_limit, const AgentLimits& limits);
   AgentServer(const AgentServer&) = delete;
   AgentServer& operator=(const AgentServer&) = delete;
   ~AgentServer();
@@ -54,6 +58,8 @@ class AgentServer {
   /// Accepts until stop(). `listener` outlives the server.
   void start(AgentListener& listener);
   void stop();
+  /// After the TLS files changed: ends the sessions whose certificate is not good any more.
+  void recheck_sessions();
   /// Queues a message for a node; false when it has no session, or its session had to be closed for not reading.
   bool send(const std::string& node, const v1::ControllerMessage& message);
   [[nodiscard]] const Counters& counters() const;
@@ -64,10 +70,12 @@ class AgentServer {
 
  private:
   struct State;
+  struct Session;
   static boost::asio::awaitable<void> accept_loop(std::shared_ptr<State> state);
-  static boost::asio::awaitable<void> session(std::shared_ptr<State> state, boost::asio::ip::tcp::socket socket);
-  static boost::asio::awaitable<void> serve(std::shared_ptr<State> state, std::shared_ptr<FramedConnection> connection,
-                                            std::string peer, std::string name);
+  static boost::asio::awaitable<void> handshake(std::shared_ptr<State> state, boost::asio::ip::tcp::socket socket);
+  static boost::asio::awaitable<void> serve(std::shared_ptr<State> state, std::shared_ptr<Session> session);
+  static boost::asio::awaitable<std::string> read_messages(std::shared_ptr<State> state,
+                                                           std::shared_ptr<Session> session);
 
   std::shared_ptr<State> state_;
 };

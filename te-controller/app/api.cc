@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "te-controller/app/api.h"
 
-#include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <charconv>
@@ -10,7 +9,8 @@
 namespace te {
 namespace {
 
-constexpr std::size_t kMovesByDefault = 50;
+constexpr int kMovesByDefault = 50;
+constexpr int kEventsByDefault = 100;
 
 std::string to_json(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
@@ -24,20 +24,24 @@ std::string to_json(const google::protobuf::Message& message) {
 
 HttpReply ok(const google::protobuf::Message& message) { return HttpReply{.status = 200, .body = to_json(message)}; }
 
-HttpReply failed(int status, const std::string& text) {
-  google::protobuf::Struct error;  // its JSON is {"error": TEXT}, escaped
-  (*error.mutable_fields())["error"].set_string_value(text);
-  return HttpReply{.status = status, .body = to_json(error)};
-}
-
 template <class T>
 HttpReply ok_or(int status, const Result<T>& result) {
-  return result ? ok(*result) : failed(status, result.error().message);
+  return result ? ok(*result) : error_reply(status, result.error().message);
 }
 
 std::string value_of(const HttpRequest& request, const std::string& name) {
   const auto found = request.query.find(name);
   return found == request.query.end() ? std::string() : found->second;
+}
+
+/// A whole number of the query, 0 or more.
+Result<int> number_of(const HttpRequest& request, const std::string& name, int fallback) {
+  const std::string text = value_of(request, name);
+  if (text.empty()) return fallback;
+  int number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem == std::errc() && end == text.data() + text.size() && number >= 0) return number;
+  return Error{"'" + name + "' is a whole number, not '" + text + "'"};
 }
 
 }  // namespace
@@ -48,7 +52,7 @@ Api::Api(Engine& engine, Surroundings surroundings)
 HttpReply Api::answer(const HttpRequest& request) {
   if (request.method == "GET") return get(request);
   if (request.method == "POST") return post(request);
-  return failed(400, "only GET and POST are known here, not " + request.method);
+  return error_reply(400, "only GET and POST are known here, not " + request.method);
 }
 
 v1::Status Api::status() {
@@ -70,24 +74,25 @@ HttpReply Api::get(const HttpRequest& request) {
     const std::string source = value_of(request, "source");
     const std::string destination = value_of(request, "destination");
     if (source.empty() || destination.empty())
-      return failed(400, "'source' and 'destination' are needed, as in /v1/paths?source=h1&destination=h2");
+      return error_reply(400, "'source' and 'destination' are needed, as in /v1/paths?source=h1&destination=h2");
     return ok_or(404, views_.paths(source, destination, now_ns));
   }
   if (request.path == "/v1/explain") {
     const std::string flow = value_of(request, "flow");
-    if (flow.empty()) return failed(400, "'flow' is needed, as in /v1/explain?flow=1a2b3c4d");
+    if (flow.empty()) return error_reply(400, "'flow' is needed, as in /v1/explain?flow=1a2b3c4d");
     return ok_or(404, views_.explain(flow, now_ns));
   }
   if (request.path == "/v1/moves") {
-    const std::string text = value_of(request, "limit");
-    std::size_t limit = kMovesByDefault;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), limit);
-    if (!text.empty() && (problem != std::errc() || end != text.data() + text.size())) {
-      return failed(400, "'limit' is a whole number, not '" + text + "'");
-    }
-    return ok(views_.moves(limit));
+    const auto limit = number_of(request, "limit", kMovesByDefault);
+    return limit ? ok(views_.moves(static_cast<std::size_t>(*limit))) : error_reply(400, limit.error().message);
   }
-  return failed(404, "nothing at " + request.path);
+  if (request.path == "/v1/events" && surroundings_.events != nullptr) {
+    const auto limit = number_of(request, "limit", kEventsByDefault);
+    const auto after = number_of(request, "after", 0);
+    if (!limit || !after) return error_reply(400, (limit ? after : limit).error().message);
+    return ok(surroundings_.events->after(*after, static_cast<std::size_t>(*limit)));
+  }
+  return error_reply(404, "nothing at " + request.path);
 }
 
 HttpReply Api::post(const HttpRequest& request) {
@@ -95,16 +100,16 @@ HttpReply Api::post(const HttpRequest& request) {
   Result<void> done;
   if (request.path == "/v1/act") {
     const std::string on = value_of(request, "on");
-    if (on != "true" && on != "false") return failed(400, "'on' is true or false, as in /v1/act?on=true");
+    if (on != "true" && on != "false") return error_reply(400, "'on' is true or false, as in /v1/act?on=true");
     done = engine_->set_acting(on == "true", now_ns);
   } else if (request.path == "/v1/pause") {
     engine_->pause(now_ns);
   } else if (request.path == "/v1/resume") {
     done = engine_->resume(now_ns);
   } else {
-    return failed(404, "nothing to POST at " + request.path);
+    return error_reply(404, "nothing to POST at " + request.path);
   }
-  if (!done) return failed(409, done.error().message);
+  if (!done) return error_reply(409, done.error().message);
   surroundings_.wake();
   return ok(status());
 }

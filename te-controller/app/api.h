@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "te-controller/app/event_log.h"
 #include "te-controller/app/http_message.h"
 #include "te-controller/engine/engine.h"
 #include "te-controller/engine/views.h"
 
 namespace te {
 
-/// The HTTP API of api.proto, without the transport. On the io_context's thread.
+/// The HTTP API of api.proto, without the transport and without asking who may (see Gate). On the io_context's thread.
 class Api {
  public:
   struct Surroundings {
@@ -20,6 +21,7 @@ class Api {
     std::function<std::vector<std::string>()> warnings;  ///< of the program around the engine
     std::function<void()> wake;                          ///< after a call that changed something
     std::function<std::int64_t()> now_ns;
+    const EventLog* events = nullptr;  ///< null: there are none
   };
 
   /// `engine` outlives it.

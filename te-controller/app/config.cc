@@ -44,19 +44,76 @@ Result<void> read_agents(const YamlReader& root, ControllerConfig& config) {
   if (!agents) return std::move(agents).error();
   return in_turn(
       [&] {
-        return agents->only_keys({"listen", "certificate", "key", "ca"});
+        return agents->only_keys({"listen", "certificate", "key", "ca", "crl"});
       },
       [&] { return read_listen(*agents, "listen", "0.0.0.0:7411", config.agents_listen); },
       [&] { return store(agents->string("certificate"), config.agents_tls.certificate); },
       [&] { return store(agents->string("key"), config.agents_tls.key); },
-      [&] { return store(agents->string("ca"), config.agents_tls.ca); });
+      [&] { return store(agents->string("ca"), config.agents_tls.ca); },
+      [&] { return store(agents->string_or("crl", ""), config.agents_tls.crl); });
+}
+
+Result<void> read_roles(const YamlReader& api, ApiListener& listener) {
+  if (!api.has("roles")) return {};
+  const auto roles = api.child("roles");
+  if (!roles) return roles.error();
+  const auto names = roles->keys();
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    const auto text = roles->string(name);
+    if (!text) return text.error();
+    const auto role = parse_role(*text);
+    if (!role) return roles->child(name)->error("expected view, operate or isolate, found '" + *text + "'");
+    listener.roles[name] = *role;
+  }
+  return {};
+}
+
+/// `api.listen` and what belongs to it.
+Result<void> read_api_listener(const YamlReader& api, ControllerConfig& config) {
+  if (!api.has("listen")) {
+    for (const std::string_view key : {"tls", "roles", "tokens_file"})
+      if (api.has(key)) return api.error("'" + std::string(key) + "' is of use with 'listen' only: ADDRESS:PORT");
+    return {};
+  }
+  ApiListener& listener = config.api_listener.emplace();
+  if (!api.has("tls")) return api.error("'listen' needs 'tls': {certificate: FILE, key: FILE, client_ca: FILE}");
+  const auto tls = api.child("tls");
+  if (!tls) return tls.error();
+  return in_turn([&] { return read_listen(api, "listen", "", listener.listen); },
+                 [&] {
+                   return tls->only_keys({"certificate", "key", "client_ca", "crl"});
+                 },
+                 [&] { return store(tls->string("certificate"), listener.tls.certificate); },
+                 [&] { return store(tls->string("key"), listener.tls.key); },
+                 [&] { return store(tls->string("client_ca"), listener.tls.ca); },
+                 [&] { return store(tls->string_or("crl", ""), listener.tls.crl); },
+                 [&] { return read_roles(api, listener); },
+                 [&] { return store(api.string_or("tokens_file", ""), listener.tokens_path); });
+}
+
+Result<void> read_enrolment(const YamlReader& root, ControllerConfig& config) {
+  if (!root.has("enrolment")) return {};
+  const auto map = root.child("enrolment");
+  if (!map) return map.error();
+  if (!config.api_listener) return map->error("nodes enrol through 'api.listen', which is missing");
+  return in_turn(
+      [&] {
+        return map->only_keys({"authority", "days"});
+      },
+      [&] { return store(map->string("authority"), config.enrolment_authority); },
+      [&] { return store(map->integer_or("days", config.enrolment_days, 1, 3650), config.enrolment_days); });
 }
 
 Result<void> read_api(const YamlReader& root, ControllerConfig& config) {
   auto api = root.child("api");
   if (!api) return std::move(api).error();
-  return in_turn([&] { return api->only_keys({"unix"}); },
-                 [&] { return store(api->string("unix"), config.api_socket_path); });
+  return in_turn(
+      [&] {
+        return api->only_keys({"unix", "listen", "tls", "roles", "tokens_file"});
+      },
+      [&] { return store(api->string("unix"), config.api_socket_path); },
+      [&] { return read_api_listener(*api, config); });
 }
 
 Result<void> read_metrics(const YamlReader& root, ControllerConfig& config) {
@@ -148,14 +205,14 @@ Result<ControllerConfig> parse_controller_config(std::string_view text, const st
   EngineOptions& engine = config.engine;
   const auto read = in_turn(
       [&] {
-        return root->only_keys({"topology", "state", "agents", "api", "metrics", "mode", "planning", "probing",
-                                "report_interval_ms", "log"});
+        return root->only_keys({"topology", "state", "agents", "api", "enrolment", "metrics", "mode", "planning",
+                                "probing", "report_interval_ms", "log"});
       },
       [&] { return store(root->string("topology"), config.topology_path); },
       [&] { return store(root->string("state"), config.state_path); }, [&] { return read_agents(*root, config); },
-      [&] { return read_api(*root, config); }, [&] { return read_metrics(*root, config); },
-      [&] { return read_mode(*root, config); }, [&] { return read_planning(*root, engine.planning); },
-      [&] { return read_probing(*root, engine.probing); },
+      [&] { return read_api(*root, config); }, [&] { return read_enrolment(*root, config); },
+      [&] { return read_metrics(*root, config); }, [&] { return read_mode(*root, config); },
+      [&] { return read_planning(*root, engine.planning); }, [&] { return read_probing(*root, engine.probing); },
       [&] {
         return store(root->integer_or("report_interval_ms", engine.report_interval_ms, 50, 60000),
                      engine.report_interval_ms);

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "common/base/result.h"
 #include "common/net/tls.h"
+#include "te-controller/app/access.h"
 #include "te-controller/engine/options.h"
 
 namespace te {
@@ -17,6 +20,14 @@ struct ListenAddress {
   std::uint16_t port = 0;
 };
 
+/// The API over TCP.
+struct ApiListener {
+  ListenAddress listen;
+  TlsFiles tls;
+  std::map<std::string, Role> roles;  ///< of the common names of client certificates
+  std::string tokens_path;            ///< of bearer tokens; empty: none
+};
+
 /// The configuration file of te-controller. Paths are as written: relative ones count from the working directory.
 struct ControllerConfig {
   std::string topology_path;
@@ -24,7 +35,10 @@ struct ControllerConfig {
   ListenAddress agents_listen;
   TlsFiles agents_tls;
   std::string api_socket_path;
-  ListenAddress metrics_listen;  ///< /metrics and /healthz only
+  std::optional<ApiListener> api_listener;
+  std::string enrolment_authority;  ///< directory of an Authority; empty: nobody can enrol
+  int enrolment_days = 365;         ///< that a node's certificate is good
+  ListenAddress metrics_listen;     ///< /metrics and /healthz only
   EngineOptions engine;
   std::string log_level;
 };

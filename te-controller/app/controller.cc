@@ -25,8 +25,8 @@ constexpr std::size_t kLoggedMoves = 4096;
 
 }  // namespace
 
-Controller::Controller(asio::io_context& io, Engine& engine, AgentServer& agents, StoreWriter& store)
-    : io_(&io), engine_(&engine), agents_(&agents), store_(&store), timer_(io) {}
+Controller::Controller(asio::io_context& io, Engine& engine, AgentServer& agents, StoreWriter& store, EventLog& events)
+    : io_(&io), engine_(&engine), agents_(&agents), store_(&store), events_(&events), timer_(io) {}
 
 Controller::~Controller() { stop(); }
 
@@ -112,7 +112,11 @@ v1::HelloReply Controller::on_hello(const std::string& node, const v1::Hello& he
 }
 
 Result<void> Controller::on_message(const std::string& node, const v1::AgentMessage& message) {
-  if (message.has_event()) spdlog::debug("agent {}: {} {}", node, message.event().kind(), message.event().text());
+  if (message.has_event()) {
+    const v1::AgentEvent& event = message.event();
+    spdlog::debug("agent {}: {} {}", node, printable(event.kind()), printable(event.text()));
+    events_->add(node, printable(event.kind()), printable(event.text()), wall_us());
+  }
   auto taken = engine_->on_message(node, message, monotonic_ns());
   wake();
   return taken;

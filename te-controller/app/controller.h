@@ -9,6 +9,7 @@
 #include <string>
 
 #include "te-controller/app/agent_server.h"
+#include "te-controller/app/event_log.h"
 #include "te-controller/app/store_writer.h"
 #include "te-controller/engine/engine.h"
 
@@ -19,7 +20,7 @@ namespace te {
 class Controller final : public AgentListener {
  public:
   /// All outlive it.
-  Controller(boost::asio::io_context& io, Engine& engine, AgentServer& agents, StoreWriter& store);
+  Controller(boost::asio::io_context& io, Engine& engine, AgentServer& agents, StoreWriter& store, EventLog& events);
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
   ~Controller() override;
@@ -45,6 +46,7 @@ class Controller final : public AgentListener {
   Engine* engine_;
   AgentServer* agents_;
   StoreWriter* store_;
+  EventLog* events_;
   boost::asio::steady_timer timer_;
   boost::asio::thread_pool planner_{1};
   std::map<int, std::string> logged_;  ///< state of moves, as last logged

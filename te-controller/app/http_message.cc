@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "te-controller/app/http_message.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cstdio>
 
 namespace te {
 namespace {
@@ -29,7 +31,8 @@ std::optional<std::string> percent_decode(std::string_view text) {
 }  // namespace
 
 std::optional<HttpRequest> parse_target(std::string_view method, std::string_view target) {
-  HttpRequest request{.method = std::string(method), .path = {}, .query = {}};
+  HttpRequest request;
+  request.method = method;
   const std::size_t mark = target.find('?');
   auto path = percent_decode(target.substr(0, mark));
   if (!path || path->empty() || path->front() != '/') return std::nullopt;
@@ -46,6 +49,38 @@ std::optional<HttpRequest> parse_target(std::string_view method, std::string_vie
     if (!name->empty()) request.query.insert_or_assign(*std::move(name), *std::move(value));
   }
   return request;
+}
+
+std::optional<std::string> bearer_token(std::string_view authorization) {
+  constexpr std::string_view kScheme = "bearer ";
+  if (authorization.size() <= kScheme.size()) return std::nullopt;
+  const auto lower = [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
+  };
+  if (!std::equal(kScheme.begin(), kScheme.end(), authorization.begin(),
+                  [&](char wanted, char found) { return wanted == lower(found); })) {
+    return std::nullopt;
+  }
+  const std::string_view token = authorization.substr(kScheme.size());
+  const bool plain = std::all_of(token.begin(), token.end(), [](char letter) { return letter > ' ' && letter < 0x7F; });
+  return plain ? std::optional(std::string(token)) : std::nullopt;
+}
+
+HttpReply error_reply(int status, const std::string& text) {
+  std::string json = "{\"error\":\"";
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (letter == '"' || letter == '\\') {
+      json += {'\\', letter};
+    } else if (byte < 0x20 || byte >= 0x7F) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", byte < 0x20 || byte == 0x7F ? byte : '?');
+      json += escaped;
+    } else {
+      json.push_back(letter);
+    }
+  }
+  return HttpReply{.status = status, .content_type = "application/json", .body = json + "\"}\n"};
 }
 
 }  // namespace te

@@ -9,11 +9,22 @@
 
 namespace te {
 
-/// A request without its body: no call of the API has one.
+/// Who is at the other end of a connection, as far as the transport knows.
+struct HttpPeer {
+  std::string address;              ///< of TCP; empty on a Unix socket
+  std::optional<unsigned> user_id;  ///< of the process at the other end of a Unix socket
+  std::string certificate_name;     ///< common name of a certificate that was checked; empty: none was shown
+  bool encrypted = false;           ///< TLS
+};
+
 struct HttpRequest {
   std::string method;  ///< "GET", "POST", ...
   std::string path;
   std::map<std::string, std::string> query;  ///< decoded; a repeated name keeps its last value
+  std::string body{};
+  std::string authorization{};  ///< that header, as it is
+  HttpPeer peer{};
+  std::string who{};  ///< who asks, once that is known: for logs and the ledger
 };
 
 struct HttpReply {
@@ -27,5 +38,9 @@ using HttpHandler = std::function<HttpReply(const HttpRequest&)>;
 /// Splits a request target ("/v1/flows?node=h1") into path and query and undoes percent encoding; nothing when it is
 /// malformed.
 [[nodiscard]] std::optional<HttpRequest> parse_target(std::string_view method, std::string_view target);
+/// The token of "Bearer TOKEN"; nothing when the header is of another kind or malformed.
+[[nodiscard]] std::optional<std::string> bearer_token(std::string_view authorization);
+/// {"error": TEXT}.
+[[nodiscard]] HttpReply error_reply(int status, const std::string& text);
 
 }  // namespace te

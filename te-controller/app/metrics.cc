@@ -20,6 +20,12 @@ struct Metrics::Families {
   prometheus::Counter& counter(const char* name, const char* help) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
   }
+  prometheus::Family<prometheus::Counter>& counters(const char* name, const char* help) {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+  }
+  static void raise(prometheus::Family<prometheus::Counter>& family, const std::string& reason, std::uint64_t to) {
+    raise(family.Add({{"reason", reason}}), static_cast<double>(to));
+  }
   static void raise(prometheus::Counter& counter, double to) {
     if (to > counter.Value()) counter.Increment(to - counter.Value());
   }
@@ -52,6 +58,10 @@ struct Metrics::Families {
   prometheus::Counter& sessions = counter("te_controller_sessions_total", "Agent sessions accepted");
   prometheus::Counter& refused = counter("te_controller_sessions_refused_total",
                                          "Agent sessions refused: handshake, certificate or Hello not right");
+  prometheus::Counter& revoked = counter("te_controller_sessions_revoked_total",
+                                         "Agent sessions refused or ended because their certificate is revoked");
+  prometheus::Counter& slowed =
+      counter("te_controller_sessions_slowed_total", "Pauses in reading from an agent that sends more than its limits");
   prometheus::Counter& broken =
       counter("te_controller_sessions_broken_total", "Agent sessions ended by a message that could not be read");
   prometheus::Counter& overflowed =
@@ -62,12 +72,47 @@ struct Metrics::Families {
       counter("te_controller_flows_dropped_total", "Flow reports above the limit of flows a node");
   prometheus::Counter& moves_lost =
       counter("te_controller_ledger_entries_lost_total", "Ledger entries not stored because the disk failed for long");
+  prometheus::Family<prometheus::Counter>& api_refused =
+      counters("te_controller_api_refused_total", "API calls and connections refused, by reason");
+  prometheus::Counter& api_displaced = counter("te_controller_api_connections_displaced_total",
+                                               "API connections closed to make room for those of others");
+  prometheus::Counter& enrolments = counter("te_controller_enrolments_total", "Nodes that were given a certificate");
+  prometheus::Family<prometheus::Counter>& enrolments_refused =
+      counters("te_controller_enrolments_refused_total", "Attempts to enrol refused, by reason");
 };
 
 Metrics::Metrics(Engine& engine, const AgentServer& agents, const StoreWriter& store)
     : engine_(&engine), views_(engine), agents_(&agents), store_(&store), families_(std::make_unique<Families>()) {}
 
 Metrics::~Metrics() = default;
+
+void Metrics::watch(const Gate& gate, const Enrolment& enrolment,
+                    const std::vector<std::unique_ptr<HttpServer>>& servers) {
+  gate_ = &gate;
+  enrolment_ = &enrolment;
+  servers_.clear();
+  for (const auto& server : servers) servers_.push_back(server.get());
+}
+
+void Metrics::refresh_api() {
+  if (gate_ == nullptr) return;
+  Families& all = *families_;
+  HttpServer::Counters sum;
+  for (const HttpServer* server : servers_) {
+    const HttpServer::Counters one = server->counters();
+    sum.handshakes_failed += one.handshakes_failed;
+    sum.certificates_bad += one.certificates_bad;
+    sum.certificates_revoked += one.certificates_revoked;
+    sum.displaced += one.displaced;
+  }
+  Families::raise(all.api_refused, "handshake", sum.handshakes_failed);
+  Families::raise(all.api_refused, "certificate", sum.certificates_bad);
+  Families::raise(all.api_refused, "revoked", sum.certificates_revoked);
+  Families::raise(all.api_displaced, static_cast<double>(sum.displaced));
+  for (const auto& [reason, count] : gate_->refused()) Families::raise(all.api_refused, reason, count);
+  for (const auto& [reason, count] : enrolment_->refused()) Families::raise(all.enrolments_refused, reason, count);
+  Families::raise(all.enrolments, static_cast<double>(enrolment_->accepted()));
+}
 
 void Metrics::refresh(std::int64_t now_ns) {
   Families& all = *families_;
@@ -92,11 +137,14 @@ void Metrics::refresh(std::int64_t now_ns) {
   Families::raise(all.probes_refused, static_cast<double>(engine_->prober().counters().refused));
   Families::raise(all.sessions, static_cast<double>(agents_->counters().accepted));
   Families::raise(all.refused, static_cast<double>(agents_->counters().refused));
+  Families::raise(all.revoked, static_cast<double>(agents_->counters().revoked));
+  Families::raise(all.slowed, static_cast<double>(agents_->counters().slowed));
   Families::raise(all.broken, static_cast<double>(agents_->counters().broken));
   Families::raise(all.overflowed, static_cast<double>(agents_->counters().overflowed));
   Families::raise(all.foreign, static_cast<double>(engine_->fleet().foreign_reports()));
   Families::raise(all.dropped, static_cast<double>(engine_->fleet().flows_dropped()));
   Families::raise(all.moves_lost, static_cast<double>(store_->moves_lost()));
+  refresh_api();
 }
 
 HttpReply Metrics::answer(const HttpRequest& request, std::int64_t now_ns) {
@@ -105,7 +153,7 @@ HttpReply Metrics::answer(const HttpRequest& request, std::int64_t now_ns) {
   if (!get || request.path != "/metrics") {
     return HttpReply{.status = 404,
                      .content_type = "text/plain",
-                     .body = "here are /metrics and /healthz; the API is on the Unix socket\n"};
+                     .body = "here are /metrics and /healthz; the API is on its own socket\n"};
   }
   refresh(now_ns);
   std::ostringstream text;

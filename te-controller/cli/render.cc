@@ -240,4 +240,14 @@ std::string render(const v1::MoveList& moves, bool colour) {
   return table.empty() ? "no moves yet\n" : table.text(colour);
 }
 
+std::string render(const v1::EventList& events, bool colour) {
+  std::string text;
+  for (const v1::EventView& event : events.events()) {
+    const Tone tone = event.kind() == "error" ? Tone::kBad : event.kind() == "warning" ? Tone::kWarning : Tone::kPlain;
+    text += in_tone(local_time(event.wall_s()), Tone::kFaint, colour) + "  " + event.source() + "  " +
+            in_tone(event.kind(), tone, colour) + "  " + event.text() + "\n";
+  }
+  return text;
+}
+
 }  // namespace te

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/detached.hpp>
@@ -10,6 +11,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -29,22 +31,26 @@ struct Recorder final : AgentListener {
     hellos.push_back(node);
     return reply;
   }
-  Result<void> on_message(const std::string&, const v1::AgentMessage& message) override {
+  Result<void> on_message(const std::string& node, const v1::AgentMessage& message) override {
     if (message.has_event()) return Error{"no events here"};
     ++messages;
+    ++of[node];
     return {};
   }
   void on_gone(const std::string& node) override { gone.push_back(node); }
   std::vector<std::string> hellos;
   std::vector<std::string> gone;
   int messages = 0;
+  std::map<std::string, int> of;  ///< messages by node
 };
 
 class AgentServerTest : public ::testing::Test {
  protected:
+  static constexpr AgentLimits kLimits{.frames_per_s = 50, .frames_burst = 20};
+
   AgentServerTest() {
-    auto tls = make_tls_context(authority_.issue("te-controller"), TlsSide::kServer);
-    auto server = AgentServer::listen(io_, {.host = "127.0.0.1", .port = 0}, *tls, 1000ms);
+    auto tls = TlsSource::open(authority_.issue("te-controller"), PeerCertificate::kRequired);
+    auto server = AgentServer::listen(io_, {.host = "127.0.0.1", .port = 0}, *tls, 1000ms, kLimits);
     EXPECT_TRUE(server);
     server_ = *std::move(server);
     server_->start(recorder_);
@@ -165,7 +171,7 @@ TEST_F(AgentServerTest, WarnsOfWhomItRefusesUntilTheyAreAccepted) {
   (void)connect("");
   ASSERT_TRUE(run_until([&] { return server_->counters().refused == 3; }));
   ASSERT_EQ(server_->warnings().size(), 2U);
-  EXPECT_TRUE(server_->warnings()[0].starts_with("agent 127.0.0.1 was refused 1 times: TLS handshake: "));
+  EXPECT_TRUE(server_->warnings()[0].starts_with("agent 127.0.0.1 was refused 1 times: certificate of 'h1', serial "));
   const auto agent = connect("h1");
   hello(*agent, "h1");
   ASSERT_TRUE(receive(agent));
@@ -235,6 +241,72 @@ TEST_F(AgentServerTest, EndsASessionThatDoesNotReadWhatItIsSent) {
   EXPECT_FALSE(queued);
   EXPECT_EQ(server_->counters().overflowed, 1U);
   EXPECT_TRUE(run_until([&] { return !recorder_.gone.empty(); }));
+}
+
+TEST_F(AgentServerTest, ReadsAFloodingAgentMoreSlowlyWhileOthersAreHeardAtOnce) {
+  constexpr int kFlood = 2000;
+  const auto flooding = connect("h1");
+  hello(*flooding, "h1");
+  ASSERT_TRUE(receive(flooding));
+  v1::AgentMessage report;
+  report.mutable_flows()->set_interval_ms(500);
+  for (int i = 0; i < kFlood; ++i) ASSERT_TRUE(flooding->send(report));
+  ASSERT_TRUE(run_until([&] { return server_->counters().slowed > 0; }));
+  const int before = recorder_.messages;
+  EXPECT_LT(before, 100);
+  const auto calm = connect("h2");
+  hello(*calm, "h2");
+  ASSERT_TRUE(receive(calm));
+  calm->send(report);
+  ASSERT_TRUE(run_until([&] { return recorder_.of["h2"] == 1; }));
+  const auto begin = std::chrono::steady_clock::now();
+  const int taken = recorder_.of["h1"];
+  ASSERT_TRUE(run_until([&] { return recorder_.of["h1"] >= taken + 10; }));
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, 100ms);  // ten at 50 a second are due in 200 ms
+  EXPECT_EQ(std::count(recorder_.gone.begin(), recorder_.gone.end(), "h1"), 0);
+}
+
+TEST_F(AgentServerTest, EndsASessionWhoseMessageAsksForTooMuchMemory) {
+  const auto agent = connect("h1");
+  hello(*agent, "h1");
+  ASSERT_TRUE(receive(agent));
+  v1::AgentMessage many;
+  for (std::size_t i = 0; i <= kMostFlowReports; ++i) many.mutable_flows()->add_flows();
+  agent->send(many);
+  EXPECT_TRUE(run_until([&] { return !recorder_.gone.empty(); }));
+  EXPECT_EQ(server_->counters().broken, 1U);
+  EXPECT_EQ(recorder_.messages, 0);
+}
+
+TEST_F(AgentServerTest, LetsASwitchReportLinksOnly) {
+  const auto agent = connect("leaf1");
+  v1::AgentMessage greeting;
+  greeting.mutable_hello()->set_node("leaf1");
+  greeting.mutable_hello()->set_role("switch");
+  agent->send(greeting);
+  ASSERT_TRUE(receive(agent));
+  v1::AgentMessage links;
+  links.mutable_links()->set_complete(true);
+  const auto until = std::chrono::steady_clock::now() + 1500ms;  // longer than the silence that ends a session
+  while (std::chrono::steady_clock::now() < until && recorder_.gone.empty()) {
+    agent->send(links);
+    io_.run_for(200ms);
+  }
+  EXPECT_TRUE(recorder_.gone.empty());
+}
+
+TEST(AgentLimits, CountWhatAMessageAsksForBeforeItIsDecoded) {
+  v1::AgentMessage message;
+  for (std::size_t i = 0; i < kMostFlowReports; ++i) message.mutable_flows()->add_flows();
+  EXPECT_TRUE(check_agent_message(message.SerializeAsString()));
+  message.mutable_flows()->add_flows();
+  const auto many = check_agent_message(message.SerializeAsString());
+  ASSERT_FALSE(many);
+  EXPECT_NE(many.error().message.find("65537 flow reports"), std::string::npos);
+  v1::AgentMessage large;
+  large.mutable_event()->set_text(std::string(kMostAgentMessageBytes + 1, 'x'));
+  EXPECT_FALSE(check_agent_message(large.SerializeAsString()));
+  EXPECT_TRUE(check_agent_message("\xff\xff\xff"));  // the decoder refuses it
 }
 
 }  // namespace

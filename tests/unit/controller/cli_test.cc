@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <array>
 #include <csignal>
 #include <cstdio>
 #include <string>
 
 #include "te-controller/cli/api_client.h"
+#include "te-controller/cli/command_tree.h"
+#include "te-controller/cli/identity_commands.h"
 #include "te-controller/cli/output.h"
 #include "te-controller/cli/render.h"
 #include "te-controller/cli/table.h"
@@ -64,7 +67,8 @@ TEST(Render, SaysSoWhenThereIsNothing) {
 }
 
 TEST(ApiClient, SaysWhatToDoWhenNobodyAnswers) {
-  const auto reply = call_api("/nonexistent/api.sock", "GET", "/v1/status", std::chrono::milliseconds(1000));
+  const auto reply =
+      call_api({.socket_path = "/nonexistent/api.sock"}, "GET", "/v1/status", std::chrono::milliseconds(1000));
   ASSERT_FALSE(reply);
   EXPECT_NE(reply.error().message.find("/nonexistent/api.sock"), std::string::npos);
   EXPECT_NE(reply.error().message.find("is te-controller running"), std::string::npos);
@@ -103,6 +107,86 @@ TEST(Output, IsWrittenWhole) {
   EXPECT_EQ(*written, Output::kWritten);
   EXPECT_EQ(std::ftell(file), 5);
   std::fclose(file);
+}
+
+TEST(ApiTarget, IsAUnixSocketOrAHostAndPort) {
+  EXPECT_EQ(parse_api_target("unix:/run/a.sock")->socket_path, "/run/a.sock");
+  EXPECT_EQ(parse_api_target("te.example:7414")->host, "te.example");
+  const auto v6 = parse_api_target("[fd00::1]:80");
+  ASSERT_TRUE(v6);
+  EXPECT_EQ(v6->host, "fd00::1");
+  EXPECT_EQ(v6->port, 80);
+  for (const char* wrong : {"", "unix:", "host", "host:", "host:0", "host:65536", "host:8x", ":80", "fd00::1:80"})
+    EXPECT_FALSE(parse_api_target(wrong)) << wrong;
+  EXPECT_FALSE(parse_api_target("unix:/" + std::string(107, 'x')));
+}
+
+TEST(ApiClient, SaysWhatAConnectionThatIsRefusedMeans) {
+  const ApiTarget api{.host = "127.0.0.1", .port = 1};
+  const auto refused = call_api(api, "GET", "/", std::chrono::milliseconds(1000));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "cannot reach te-controller at 127.0.0.1:1: Connection refused; nothing listens there: is te-controller "
+            "running, and is this its 'api: listen:' address?");
+}
+
+TEST(Lifetime, HasAUnitAndALimit) {
+  EXPECT_EQ(parse_lifetime_s("90s").value(), 90);
+  EXPECT_EQ(parse_lifetime_s("1h").value(), 3600);
+  EXPECT_EQ(parse_lifetime_s("30d").value(), 30 * 86400);
+  for (const char* wrong : {"", "h", "1", "1w", "0s", "-1h", "31d", "9999999999999d", "1hh"})
+    EXPECT_FALSE(parse_lifetime_s(wrong)) << wrong;
+}
+
+CommandInfo sample() {
+  CLI::App app("Tries things", "try");
+  app.footer("Ends.");
+  std::string text;
+  double number = 0;
+  app.add_option("-o,--output", text)->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--watch", number)->expected(0, 1);
+  app.add_subcommand("status", "Looks");
+  CLI::App* act = app.add_subcommand("act", "Acts");
+  act->add_subcommand("on", "Acts on");
+  CLI::App* check = app.add_subcommand("check", "Checks");
+  check->add_option("FILE", text, "What to check")->required()->type_name("FILE");
+  check->add_option("--deep", number, "How deep");
+  app.add_subcommand("secret", "Hidden")->group("");
+  return describe(app);
+}
+
+TEST(CommandTree, NamesTheWordThatIsWrongAndTheNearestRightOne) {
+  const CommandInfo root = sample();
+  EXPECT_EQ(wrong_word(root, {"stauts"}), "'stauts' is no command of try; did you mean 'status'?");
+  EXPECT_EQ(wrong_word(root, {"-o", "json", "act", "onn"}), "'onn' is no command of 'act'; did you mean 'on'?");
+  EXPECT_EQ(wrong_word(root, {"--watch", "status", "--outptu", "json"}),
+            "'--outptu' is no option of 'status'; did you mean '--output'?");
+  EXPECT_EQ(wrong_word(root, {"zzzzzzzz"}), "'zzzzzzzz' is no command of try; the nearest is 'status'");
+  for (const std::vector<std::string>& right :
+       std::vector<std::vector<std::string>>{{},
+                                             {"status"},
+                                             {"--output=json", "act", "on"},
+                                             {"check", "anything", "--deep", "3"},
+                                             {"--watch", "2", "status"}})
+    EXPECT_EQ(wrong_word(root, right), "");
+}
+
+TEST(CommandTree, CompletesCommandsOptionsAndChoices) {
+  const std::string script = bash_completion(sample());
+  for (const char* part :
+       {"'try') COMPREPLY=($(compgen -W \"status act check ", "'try act') COMPREPLY=($(compgen -W \"on ",
+        "-o|--output) COMPREPLY=($(compgen -W \"text json\"", "'try check') COMPREPLY=($(compgen -f",
+        "complete -F _try try"})
+    EXPECT_NE(script.find(part), std::string::npos) << part << " in " << script;
+  EXPECT_EQ(script.find("secret"), std::string::npos);
+}
+
+TEST(CommandTree, IsAManualPageToo) {
+  const std::string page = manual_page(sample(), "1.2");
+  for (const char* part :
+       {".TH TRY 1", "roce-te 1.2", ".SS act on", ".SS check \\fIFILE\\fR", "\\fB\\-\\-deep", "Ends."})
+    EXPECT_NE(page.find(part), std::string::npos) << part << " in " << page;
+  EXPECT_EQ(page.find("secret"), std::string::npos);
 }
 
 }  // namespace

@@ -74,5 +74,37 @@ TEST(ListenAddress, IsAnAddressAndAPort) {
   }
 }
 
+const std::string kWithTcp =
+    "topology: t\nstate: s\nagents: {certificate: c, key: k, ca: a, crl: l}\n"
+    "api: {unix: u, listen: '10.0.0.5:7414', tls: {certificate: tc, key: tk, client_ca: ta, crl: tl},"
+    " roles: {alice: operate, bob: view}, tokens_file: f}\n";
+
+TEST(ControllerConfig, ReadsTheApiOverTcpAndEnrolment) {
+  const auto config = parse_controller_config(kWithTcp + "enrolment: {authority: /ca, days: 90}\n", "c.yaml");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->agents_tls.crl, "l");
+  ASSERT_TRUE(config->api_listener);
+  EXPECT_EQ(config->api_listener->listen.port, 7414);
+  EXPECT_EQ(config->api_listener->tls.ca, "ta");
+  EXPECT_EQ(config->api_listener->tls.crl, "tl");
+  EXPECT_EQ(config->api_listener->roles.at("alice"), Role::kOperate);
+  EXPECT_EQ(config->api_listener->tokens_path, "f");
+  EXPECT_EQ(config->enrolment_authority, "/ca");
+  EXPECT_EQ(config->enrolment_days, 90);
+}
+
+TEST(ControllerConfig, NamesWhatIsWrongWithTheApiOverTcp) {
+  const std::string begin = "topology: t\nstate: s\nagents: {certificate: c, key: k, ca: a}\n";
+  EXPECT_NE(error_of(begin + "api: {unix: u, roles: {}}\n").find("'roles' is of use with 'listen' only"),
+            std::string::npos);
+  EXPECT_NE(error_of(begin + "api: {unix: u, listen: '1.2.3.4:5'}\n").find("'listen' needs 'tls'"), std::string::npos);
+  EXPECT_NE(error_of(begin + "api: {unix: u, listen: '1.2.3.4:5', tls: {certificate: c, key: k, client_ca: a},"
+                             " roles: {alice: king}}\n")
+                .find("c.yaml:4: api.roles.alice: expected view, operate or isolate, found 'king'"),
+            std::string::npos);
+  EXPECT_NE(error_of(kLeast + "enrolment: {authority: /ca}\n").find("nodes enrol through 'api.listen'"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace te

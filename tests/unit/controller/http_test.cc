@@ -8,13 +8,16 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "common/os/unique_fd.h"
 #include "te-controller/app/api.h"
+#include "te-controller/app/connection_table.h"
 #include "te-controller/app/http_server.h"
 #include "te-controller/cli/api_client.h"
 #include "topology/builder.h"
@@ -39,6 +42,7 @@ class ApiTest : public ::testing::Test {
     return api_.answer(*parse_target(method, target));
   }
 
+  EventLog events_{0};
   Engine engine_{build_clos({}), {}, 1'000'000'000, 1'700'000'000'000'000};
   int woken_ = 0;
   Api api_{engine_,
@@ -46,8 +50,58 @@ class ApiTest : public ::testing::Test {
             .topology = "t.yaml",
             .warnings = [] { return std::vector<std::string>{"mind"}; },
             .wake = [this] { ++woken_; },
-            .now_ns = [] { return std::int64_t{2'000'000'000}; }}};
+            .now_ns = [] { return std::int64_t{2'000'000'000}; },
+            .events = &events_}};
 };
+
+TEST_F(ApiTest, TellsEventsAfterANumber) {
+  for (const char* text : {"first", "second", "third"}) events_.add("h1", "link_down", text, 1'700'000'000'500'000);
+  v1::EventList list = events_.after(0, 2);
+  ASSERT_EQ(list.events_size(), 2);  // the newest
+  EXPECT_EQ(list.events(0).text(), "second");
+  EXPECT_EQ(list.events(0).wall_s(), 1'700'000'000.5);
+  EXPECT_NE(ask("GET", "/v1/events?after=2").body.find("third"), std::string::npos);
+  EXPECT_EQ(ask("GET", "/v1/events?after=2").body.find("second"), std::string::npos);
+  EXPECT_NE(ask("GET", "/v1/events?after=3").body.find("\"events\":[]"), std::string::npos);
+}
+
+TEST(EventLog, KeepsOneSourceFromPushingOutTheOthers) {
+  EventLog events(0);
+  events.add("h1", "x", "calm", 1);
+  for (int i = 0; i < 5000; ++i) events.add("h2", "x", "flood", 1);
+  const v1::EventList list = events.after(0, 5000);
+  EXPECT_EQ(list.events(0).text(), "calm");
+  EXPECT_LT(list.events_size(), 1000);
+  EXPECT_EQ(list.events_size() + list.left_out(), 5001);
+}
+
+TEST(BearerToken, IsAWordAfterItsScheme) {
+  EXPECT_EQ(bearer_token("Bearer abc"), "abc");
+  EXPECT_EQ(bearer_token("bearer abc"), "abc");
+  for (const char* wrong : {"", "Bearer ", "Basic abc", "Bearer a b", "Bearerabc", "Bearer a\n"})
+    EXPECT_FALSE(bearer_token(wrong)) << wrong;
+}
+
+TEST(ConnectionTable, TakesFromThePeerWithTheMostItsOldest) {
+  ConnectionTable table(3);
+  std::vector<std::string> closed;
+  const auto enter = [&](const std::string& peer, const std::string& name) {
+    return table.enter(peer, [&closed, name] { closed.push_back(name); });
+  };
+  enter("calm", "c1");
+  enter("greedy", "g1");
+  const auto second = enter("greedy", "g2");
+  enter("new", "n1");
+  EXPECT_EQ(closed, std::vector<std::string>{"g1"});
+  table.leave(second);
+  enter("greedy", "g3");
+  EXPECT_EQ(closed.size(), 1U);
+  enter("last", "l1");
+  EXPECT_EQ(closed, (std::vector<std::string>{"g1", "c1"}));  // all have one: the oldest
+  EXPECT_EQ(table.displaced(), 2U);
+  table.close_all();
+  EXPECT_EQ(table.size(), 0U);
+}
 
 TEST_F(ApiTest, PrintsEveryPrimitiveFieldUnderItsProtoName) {
   const HttpReply reply = ask("GET", "/v1/status");
@@ -75,6 +129,7 @@ TEST_F(ApiTest, SaysWhatIsWrongWithACall) {
   EXPECT_EQ(ask("GET", "/v1/paths?source=h1").status, 400);
   EXPECT_EQ(ask("GET", "/v1/paths?source=h1&destination=nobody").status, 404);
   EXPECT_EQ(ask("GET", "/v1/moves?limit=many").status, 400);
+  EXPECT_EQ(ask("GET", "/v1/events?after=-1").status, 400);
   EXPECT_EQ(ask("PUT", "/v1/act?on=true").status, 400);
   EXPECT_EQ(ask("POST", "/v1/act").status, 400);
   EXPECT_EQ(ask("POST", "/v1/resume").status, 409);
@@ -114,14 +169,19 @@ class ServerTest : public ::testing::Test {
     server_->start();
     thread_ = std::thread([this] { io_.run(); });
   }
-  /// Sends bytes as they are; what comes back until the server closes.
-  [[nodiscard]] std::string exchange(const std::string& bytes) const {
-    const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  /// A connection on which `bytes` were sent.
+  [[nodiscard]] UniqueFd begin(const std::string& bytes) const {
+    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
     EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     EXPECT_EQ(::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    return fd;
+  }
+  /// Sends bytes as they are; what comes back until the server closes.
+  [[nodiscard]] std::string exchange(const std::string& bytes) const {
+    const UniqueFd fd = begin(bytes);
     std::string answer;
     char chunk[4096];
     for (ssize_t got = 0; (got = ::recv(fd.get(), chunk, sizeof chunk, 0)) > 0;)
@@ -142,7 +202,7 @@ TEST_F(ServerTest, AnswersOnASocketForItsGroupOnly) {
   struct stat found {};
   ASSERT_EQ(::stat(path_.c_str(), &found), 0);
   EXPECT_EQ(found.st_mode & 0777U, 0660U);
-  const auto reply = call_api(path_, "GET", "/hello", std::chrono::seconds(5));
+  const auto reply = call_api({.socket_path = path_}, "GET", "/hello", std::chrono::seconds(5));
   ASSERT_TRUE(reply) << reply.error().message;
   EXPECT_EQ(reply->status, 200);
   EXPECT_EQ(reply->body, "/hello");
@@ -170,6 +230,26 @@ TEST_F(ServerTest, RefusesLargeAndMalformedRequests) {
   EXPECT_NE(exchange("POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n").find("HTTP/1.1 413"), std::string::npos);
   EXPECT_NE(exchange("nonsense\r\n\r\n").find("HTTP/1.1 400"), std::string::npos);
   EXPECT_NE(exchange("GET /after HTTP/1.0\r\n\r\n").find("/after"), std::string::npos);
+}
+
+TEST_F(ServerTest, AnswersWhileOthersKeepHalfSentRequests) {
+  serve();
+  std::vector<UniqueFd> half_sent;
+  for (int i = 0; i < 100; ++i) half_sent.push_back(begin("GET /v1/status HTTP/1.1\r\nX-Half:"));
+  const auto begun = std::chrono::steady_clock::now();
+  const auto reply = call_api({.socket_path = path_}, "GET", "/hello", std::chrono::seconds(5));
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->body, "/hello");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(1));
+}
+
+TEST_F(ServerTest, EndsARequestThatIsNotSentWithinTwoSeconds) {
+  serve();
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(exchange("GET / HTTP/1.1\r\nX-Half:"), "");
+  const auto took = std::chrono::steady_clock::now() - begun;
+  EXPECT_GT(took, std::chrono::milliseconds(1500));
+  EXPECT_LT(took, std::chrono::seconds(8));
 }
 
 }  // namespace

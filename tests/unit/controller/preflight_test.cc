@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "common/os/file.h"
 #include "tests/support/certificates.h"
 
 namespace te {
@@ -62,6 +63,21 @@ TEST_F(PreflightTest, RefusesASocketPathThatDoesNotFit) {
   EXPECT_EQ(problem(), "");
   config_.api_socket_path += "x";
   EXPECT_NE(problem().find("at most 107 bytes"), std::string::npos);
+}
+
+TEST_F(PreflightTest, TellsEveryFaultOfAConfigurationAtOnce) {
+  const std::string path = authority_.folder() + "/c.yaml";
+  const TlsFiles& tls = config_.agents_tls;
+  ASSERT_TRUE(replace_file(path, "topology: /nonexistent/t.yaml\nstate: /nonexistent/s.db\nagents: {certificate: " +
+                                     tls.certificate + ", key: " + tls.key + ", ca: " + tls.ca +
+                                     ", crl: /nonexistent/crl.pem}\napi: {unix: " + config_.api_socket_path + "}\n"));
+  const ConfigReport report = check_config(path);
+  ASSERT_EQ(report.faults.size(), 3U);
+  EXPECT_EQ(report.faults[0], "topology: read /nonexistent/t.yaml: No such file or directory");
+  EXPECT_EQ(report.faults[1], "agents: read /nonexistent/crl.pem: No such file or directory");
+  EXPECT_NE(report.faults[2].find("state /nonexistent/s.db: its directory"), std::string::npos);
+  ASSERT_TRUE(replace_file(path, "mode: dance\n"));
+  EXPECT_EQ(check_config(path).faults, std::vector<std::string>{path + ":1: 'topology' is missing"});
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct TlsPair {
   std::optional<TlsStream> client;
   boost::system::error_code server_error;
   boost::system::error_code client_error;
+  std::shared_ptr<CertificateProblem> problem = std::make_shared<CertificateProblem>();  ///< that the server saw
 
   void connect(const TlsFiles& server_files, const TlsFiles& client_files) {
     using boost::asio::ip::tcp;
@@ -28,6 +29,7 @@ struct TlsPair {
     near.connect(acceptor.local_endpoint());
     server.emplace(acceptor.accept(), *server_context);
     client.emplace(std::move(near), *client_context);
+    server->set_verify_callback(note_problem(problem));
     server->async_handshake(boost::asio::ssl::stream_base::server,
                             [this](const boost::system::error_code& failed) { server_error = failed; });
     client->async_handshake(boost::asio::ssl::stream_base::client,
