@@ -174,9 +174,14 @@ void Engine::try_switches(std::int64_t now_ns) {
   if (!trials_.take_changed()) return;
   plan_stale_ = true;
   for (NodeId node = 0; node < fabric_->nodes().size(); ++node) {
+    const SwitchManner manner = trials_.manner(node);
+    if (manner == SwitchManner::kSilent) silent_.insert(node);
+    if (manner != SwitchManner::kSilent && silent_.erase(node) > 0) prober_.knowledge_changed();
+    if (manner == SwitchManner::kIgnoresPort || manner == SwitchManner::kVaries) distrusted_.insert(node);
+    if (manner != SwitchManner::kByPort) continue;
     const bool refused = knowledge_.switch_knowledge(node).state == SwitchEcmp::kNotAFunction;
-    if (!refused || trials_.manner(node) != SwitchManner::kByPort) continue;
-    knowledge_.trust_again(node);
+    if (distrusted_.erase(node) == 0 && !refused) continue;
+    knowledge_.trust_again(node);  // what was learned while it chose otherwise is worth nothing
     prober_.knowledge_changed();
   }
 }

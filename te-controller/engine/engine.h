@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -132,6 +133,8 @@ class Engine {
   std::map<std::pair<std::string, SteeringKey>, std::int64_t> steering_used_ns_;
   std::map<std::string, std::uint64_t> events_;  ///< from agents, by kind
   std::vector<std::string> link_news_;
+  std::set<NodeId> distrusted_;  ///< switches that did not choose by the port when last seen
+  std::set<NodeId> silent_;      ///< switches that answered no probe when last seen
 };
 
 }  // namespace te

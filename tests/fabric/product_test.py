@@ -82,9 +82,10 @@ class Scene:
 
 
 @contextmanager
-def scene(qp_source="file", spec=None, traffic_options=None, **product_options):
-    """`spec`: what the lab has unlike the quickstart's."""
+def scene(qp_source="file", spec=None, traffic_options=None, prepare=lambda lab: None, **product_options):
+    """`spec`: what the lab has unlike the quickstart's; `prepare(lab)` runs before the product starts."""
     with make_lab(**{"hosts": 8, "leaves": 2, "spines": 4, "rate": "50mbit", "mtu": 4500, "seed": 1} | (spec or {})) as lab:
+        prepare(lab)
         traffic = Traffic(lab, pattern="ring", qps=2, message_bytes=MESSAGE_BYTES, **(traffic_options or {}))
         with Product(lab, PROGRAMS, qp_source, **product_options) as product:
             yield Scene(lab, traffic, product)
