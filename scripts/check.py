@@ -186,7 +186,8 @@ def main() -> int:
                         help="only these steps: " + ", ".join([*STEPS, *LONG_STEPS]))
     options = parser.parse_args()
     if options.full:
-        os.environ.setdefault("TE_KILLS", "100")
+        for name, value in (("TE_KILLS", "100"), ("TE_PLACES", "5"), ("TE_FACTOR", "1")):
+            os.environ.setdefault(name, value)
     os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     LOGS.mkdir(parents=True, exist_ok=True)
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <iterator>
 
 namespace te::diagnosis {
 namespace {
@@ -80,17 +81,37 @@ void LinkHealth::silent(LinkId link, std::uint32_t probes, std::int64_t now_ns) 
 }
 
 void LinkHealth::suspect(std::span<const LossSuspect> suspects, std::int64_t now_ns) {
-  for (const LossSuspect& one : suspects) {
-    Track& track = links_[one.link];
-    const bool trusted = !losses(one.link, now_ns).has_value();
-    if (trusted) {
-      track.probation_ns =
-          track.probation_ns == 0 ? kProbationNs : std::min(2 * track.probation_ns, kLongestProbationNs);
-    }
-    // A sign that leaves more candidates than the one before says less than that.
-    if (trusted || one.candidates <= track.loss->candidates) track.loss = one;
-    track.loss_ns = now_ns;
+  for (std::size_t begin = 0; begin < suspects.size();) {
+    const std::uint32_t place = suspects[begin].place;
+    std::size_t end = begin;
+    while (end < suspects.size() && suspects[end].place == place) ++end;
+    const auto all = suspects.subspan(begin, end - begin);
+    const auto is_known = [&](const LossSuspect& one) { return losses(one.link, now_ns).has_value(); };
+    const auto known = static_cast<std::size_t>(std::ranges::count_if(all, is_known));
+    std::vector<LossSuspect> told;
+    std::ranges::copy_if(all, std::back_inserter(told), [&](const auto& one) { return known == 0 || is_known(one); });
+    for (const LossSuspect& one : told) suspect_one(one, told.size(), now_ns);
+    begin = end;
   }
+}
+
+void LinkHealth::suspect_one(const LossSuspect& one, std::size_t candidates, std::int64_t now_ns) {
+  Track& track = links_[one.link];
+  const bool trusted = !losses(one.link, now_ns).has_value();
+  if (trusted) {
+    track.probation_ns = track.probation_ns == 0 ? kProbationNs : std::min(2 * track.probation_ns, kLongestProbationNs);
+  }
+  // A sign that leaves more candidates than the one before says less than that.
+  if (trusted || candidates <= track.loss->candidates) {
+    track.loss = one;
+    track.loss->candidates = candidates;
+  }
+  track.loss_ns = now_ns;
+}
+
+void LinkHealth::clean(LinkId link) {
+  Track& track = links_[link];
+  if (track.loss && track.loss->candidates > 1) track.loss.reset();
 }
 
 std::optional<LinkStatus> LinkHealth::losses(LinkId link, std::int64_t now_ns) const {

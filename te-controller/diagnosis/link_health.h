@@ -29,9 +29,10 @@ struct LinkStatus {
   std::string evidence;  ///< for people: who says so, and what was seen
 };
 
-/// One link that explains the losses of flows, or one of `candidates` that do so alike.
+/// One link that explains the losses of flows, or one of `candidates` that do so alike: those of one `place`.
 struct LossSuspect {
   LinkId link = kNoId;
+  std::uint32_t place = 0;
   std::size_t candidates = 1;
   std::size_t flows = 0;  ///< that lose packets on it
   double loss = 0;        ///< share of packets, mean over these flows
@@ -69,8 +70,12 @@ class LinkHealth {
   void proved(LinkId link, std::int64_t now_ns);
   /// `probes` of one way were answered by the switch in front of the link and by none behind it.
   void silent(LinkId link, std::uint32_t probes, std::int64_t now_ns);
-  /// All links that flows' losses point at now.
+  /// All links that flows' losses point at now. A place that a link explains which is suspect already makes no others
+  /// so.
   void suspect(std::span<const LossSuspect> suspects, std::int64_t now_ns);
+
+  /// Flows cross the link and lose nothing: it is no suspect any more, if only because it might have been.
+  void clean(LinkId link);
 
   /// Draws the conclusions; returns the links whose condition changed. Call after news and every few tens of
   /// milliseconds.
@@ -102,6 +107,7 @@ class LinkHealth {
   /// Empty: nothing says so.
   [[nodiscard]] std::string why_down(LinkId link) const;
   [[nodiscard]] LinkStatus conclude(LinkId link, std::int64_t now_ns);
+  void suspect_one(const LossSuspect& one, std::size_t candidates, std::int64_t now_ns);
   [[nodiscard]] std::optional<LinkStatus> losses(LinkId link, std::int64_t now_ns) const;
 
   const Fabric* fabric_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "te-controller/diagnosis/link_health.h"
@@ -22,6 +23,9 @@ struct LossLimits {
   std::uint64_t clean_packets = 1000;  ///< without least_loss / kCleanFactor of gaps: its way is clean
   static constexpr double kCleanFactor = 8;
 };
+
+/// Links that a flow crosses which loses nothing.
+[[nodiscard]] std::set<LinkId> find_clean_links(const std::vector<FlowLoss>& flows, const LossLimits& limits);
 
 /// Names the links that explain the flows' losses: those that no clean flow crosses, fewest that cover all flows that
 /// lose packets (greedy set cover). Links that do so alike - crossed by the same flows - are candidates for one place

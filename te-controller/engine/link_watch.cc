@@ -21,8 +21,8 @@ constexpr int kLostIntervals = 2;
 constexpr std::uint32_t kProbesOfTrace = 2;
 constexpr int kGreetings = 4;  // at a time
 
-/// What the planner and the routing make of a condition.
-LinkState state_of(LinkCondition condition) {
+/// What the planner and the routing make of a condition. A host's own link is not drained: its flows have no other.
+LinkState state_of(LinkCondition condition, bool of_host) {
   switch (condition) {
     case LinkCondition::kUnknown:
     case LinkCondition::kHealthy:
@@ -30,7 +30,7 @@ LinkState state_of(LinkCondition condition) {
     case LinkCondition::kSuspect:
     case LinkCondition::kFailing:
     case LinkCondition::kFlapping:
-      return LinkState::kDrained;
+      return of_host ? LinkState::kHealthy : LinkState::kDrained;
     case LinkCondition::kDown:
       return LinkState::kDown;
   }
@@ -125,7 +125,9 @@ std::vector<LinkWatch::Change> LinkWatch::judge(std::int64_t now_ns) {
   std::vector<Change> changes;
   for (const LinkId link : health_.judge(now_ns)) {
     Change change{.link = link, .before = before[link], .now = status(link), .paths = false};
-    change.paths = parts_.fabric->set_link_state(link, state_of(change.now.condition));
+    const Link& of = parts_.fabric->link(link);
+    const bool of_host = parts_.fabric->node(of.from).is_host() || parts_.fabric->node(of.to).is_host();
+    change.paths = parts_.fabric->set_link_state(link, state_of(change.now.condition, of_host));
     changes.push_back(std::move(change));
   }
   return changes;
@@ -239,7 +241,8 @@ void LinkWatch::look_for_losses(std::int64_t now_ns) {
     any |= sum.gaps > 0;
     flows.push_back(std::move(sum));
   }
-  if (any) health_.suspect(find_loss_suspects(flows, {}), now_ns);
+  for (const LinkId link : diagnosis::find_clean_links(flows, {})) health_.clean(link);
+  if (any) health_.suspect(diagnosis::find_loss_suspects(flows, {}), now_ns);
 }
 
 std::optional<std::uint16_t> LinkWatch::port_towards(const ProbeTarget& target, LinkId link) {

@@ -151,7 +151,7 @@ TEST_F(Health, ALinkThatWasDownWhenItsSwitchFellSilentNeedsProof) {
 }
 
 TEST_F(Health, LossesDrainALinkForAProbationThatDoubles) {
-  const LossSuspect alone{.link = up, .candidates = 1, .flows = 3, .loss = 0.01};
+  const LossSuspect alone{.link = up, .place = 1, .candidates = 1, .flows = 3, .loss = 0.01};
   health.suspect({&alone, 1}, now);
   judge_after(0);
   EXPECT_EQ(condition(up), LinkCondition::kFailing);
@@ -168,18 +168,51 @@ TEST_F(Health, LossesDrainALinkForAProbationThatDoubles) {
 }
 
 TEST_F(Health, OneOfTwoIsASuspectUntilItIsTheOnlyOne) {
-  LossSuspect sign{.link = up, .candidates = 2, .flows = 1, .loss = 0.1};
-  health.suspect({&sign, 1}, now);
+  const LossSuspect sign{.link = up, .place = 1, .candidates = 2, .flows = 1, .loss = 0.1};
+  const LossSuspect other{.link = link("leaf1", "spine2"), .place = 1, .candidates = 2, .flows = 1, .loss = 0.1};
+  std::vector<LossSuspect> both{sign, other};
+  health.suspect(both, now);
   judge_after(0);
   EXPECT_EQ(condition(up), LinkCondition::kSuspect);
-  sign.candidates = 1;
   health.suspect({&sign, 1}, now);
   judge_after(0);
   EXPECT_EQ(condition(up), LinkCondition::kFailing);
-  sign.candidates = 2;
-  health.suspect({&sign, 1}, now);
+  health.suspect(both, now);
   judge_after(0);
   EXPECT_EQ(condition(up), LinkCondition::kFailing) << "it says less than was known";
+}
+
+TEST_F(Health, WhatIsSuspectAlreadyExplainsLaterLosses) {
+  const LinkId host = fabric.port(*fabric.find_port(*fabric.find_node("h1"), "eth0")).out;
+  const std::vector<LossSuspect> first{{.link = host, .place = 1, .candidates = 2, .flows = 1, .loss = 0.1},
+                                       {.link = up, .place = 1, .candidates = 2, .flows = 1, .loss = 0.1}};
+  health.suspect(first, now);
+  judge_after(kSecond);
+  EXPECT_EQ(condition(up), LinkCondition::kSuspect);
+  const LinkId other = link("leaf1", "spine2");  // the flow went there, and still loses packets
+  const std::vector<LossSuspect> second{{.link = host, .place = 1, .candidates = 2, .flows = 1, .loss = 0.1},
+                                        {.link = other, .place = 1, .candidates = 2, .flows = 1, .loss = 0.1}};
+  health.suspect(second, now);
+  judge_after(kSecond);
+  EXPECT_EQ(condition(host), LinkCondition::kFailing);
+  EXPECT_EQ(condition(other), LinkCondition::kUnknown);
+}
+
+TEST_F(Health, ACleanFlowExoneratesOneOfSeveralButNotTheOnlyOne) {
+  LossSuspect sign{.link = up, .place = 1, .candidates = 2, .flows = 1, .loss = 0.1};
+  const LossSuspect other{.link = link("leaf1", "spine2"), .place = 1, .candidates = 2, .flows = 1, .loss = 0.1};
+  const std::vector<LossSuspect> both{sign, other};
+  health.suspect(both, now);
+  judge_after(0);
+  health.clean(up);
+  judge_after(0);
+  EXPECT_NE(condition(up), LinkCondition::kSuspect);
+  EXPECT_EQ(condition(other.link), LinkCondition::kSuspect);
+  sign.candidates = 1;
+  health.suspect({&sign, 1}, now);
+  health.clean(up);
+  judge_after(0);
+  EXPECT_EQ(condition(up), LinkCondition::kFailing);
 }
 
 }  // namespace
