@@ -65,8 +65,9 @@ class Chroot:
 
     def files(self):
         """Every path in it, without what the kernel shows in /proc and /sys."""
-        listed = subprocess.run(["find", ".", "-xdev", "-path", "./proc", "-prune", "-o", "-path", "./sys", "-prune", "-o", "-print"],
-                                cwd=self.path, stdout=subprocess.PIPE, text=True, check=True).stdout
+        hidden = ["(", "-path", "./proc", "-o", "-path", "./sys", ")", "-prune"]
+        listed = subprocess.run(["find", ".", "-xdev", *hidden, "-o", "-print"], cwd=self.path, stdout=subprocess.PIPE, text=True,
+                                check=True).stdout
         return set(listed.split("\n"))
 
 
