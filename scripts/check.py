@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds and tests roce-te: formatting, unit, BPF and fabric tests, sanitizer builds, fuzzers, lint, quickstart, benchmarks.
+"""Builds and tests roce-te: formatting, unit, BPF, deployment and fabric tests, sanitizer builds, fuzzers, lint,
+quickstart, benchmarks.
 
 Exit status 0 when nothing failed and nothing was skipped. The last line is 'N passed, N failed, N skipped'.
 """
@@ -154,10 +155,16 @@ def check_bench(factor: float) -> Counts:
     return single("bench", ["./bench", "--factor", str(factor)], 900)
 
 
+def check_deploy() -> Counts:
+    build("release", ["te-controller", "host-agent", "tectl"])
+    return counted("deploy", ["tests/deploy/run", "out/build/release"], 600)
+
+
 STEPS = {
     "format": lambda options: check_format(),
     "docs": lambda options: single("docs", ["scripts/metrics_doc.py", "--check"], 60),
     "release": lambda options: ctest("release"),
+    "deploy": lambda options: check_deploy(),
     "fabric": lambda options: counted("fabric", ["tests/fabric/run", "out/build/release"], 1500),
     "asan-ubsan": lambda options: ctest("asan-ubsan"),
     "fuzz": lambda options: check_fuzz(600 if options.full else 10),
