@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "te-controller/app/agent_server.h"
 
+#include <google/protobuf/arena.h>
 #include <spdlog/spdlog.h>
 
 #include <boost/asio/co_spawn.hpp>
@@ -19,8 +20,9 @@ using asio::ip::tcp;
 namespace {
 
 constexpr std::size_t kQueueLimitBytes = std::size_t{4} << 20;  // of one session's output
-constexpr std::size_t kHandshakeLimit = 256;                    // sessions that have not said Hello yet
-constexpr std::size_t kHandshakesAnAddress = 16;                // of these; idle connections must not keep agents out
+constexpr int kAcceptsAtOnce = 16;  // each takes one connection in a turn of the event loop, which may be a long one
+constexpr std::size_t kHandshakeLimit = 256;      // sessions that have not said Hello yet
+constexpr std::size_t kHandshakesAnAddress = 16;  // of these; idle connections must not keep agents out
 constexpr std::chrono::seconds kHandshakeTime{5};
 constexpr std::chrono::minutes kRefusalKept{10};  // for warnings
 constexpr std::size_t kRefusalsKept = 64;
@@ -106,7 +108,8 @@ AgentServer::~AgentServer() { stop(); }
 
 void AgentServer::start(AgentListener& listener) {
   state_->listener = &listener;
-  asio::co_spawn(state_->acceptor.get_executor(), accept_loop(state_), asio::detached);
+  for (int i = 0; i < kAcceptsAtOnce; ++i)
+    asio::co_spawn(state_->acceptor.get_executor(), accept_loop(state_), asio::detached);
 }
 
 void AgentServer::stop() {
@@ -251,7 +254,8 @@ asio::awaitable<void> AgentServer::serve(std::shared_ptr<State> state, std::shar
     auto body = co_await connection->read(state->silence_limit);
     const auto current = state->sessions.find(name);
     if (state->listener == nullptr || current == state->sessions.end() || current->second != connection) co_return;
-    v1::AgentMessage message;
+    google::protobuf::Arena memory;  // hundreds of reports, with addresses each
+    auto& message = *google::protobuf::Arena::CreateMessage<v1::AgentMessage>(&memory);
     if (!body) {
       reason = body.error().message;
     } else if (!message.ParseFromString(*body)) {
