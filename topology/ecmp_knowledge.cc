@@ -120,6 +120,8 @@ ComposedPath EcmpKnowledge::compose(const PairState* state, const Ends& ends, st
   using Status = ComposedPath::Status;
   const Fabric& fabric = routing_->fabric();
   ComposedPath path;
+  constexpr std::size_t kUsualLinks = 6;  // three tiers; this is called for each flow, again and again
+  path.links.reserve(kUsualLinks);
   path.links.push_back(ends.first);
   if (fabric.link(ends.first).state == LinkState::kDown) {
     path.status = Status::kBroken;

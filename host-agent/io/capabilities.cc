@@ -36,7 +36,10 @@ Result<void> keep_only_capabilities(std::span<const int> kept) {
   auto header = this_thread();
   if (::syscall(SYS_capget, &header, sets.data()) != 0) return errno_error("read this process's capabilities");
   Sets wanted{};
-  for (const int capability : kept) wanted.at(CAP_TO_INDEX(capability)).permitted |= CAP_TO_MASK(capability);
+  for (const int capability : kept) {
+    const auto number = static_cast<unsigned>(capability);
+    wanted.at(CAP_TO_INDEX(number)).permitted |= CAP_TO_MASK(number);
+  }
   for (std::size_t i = 0; i < sets.size(); ++i) {
     const std::uint32_t mask = sets[i].permitted & wanted[i].permitted;
     sets[i] = {.effective = mask, .permitted = mask, .inheritable = 0};

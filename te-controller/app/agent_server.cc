@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "te-controller/app/agent_server.h"
 
+#include <google/protobuf/arena.h>
 #include <spdlog/spdlog.h>
 
 #include <boost/asio/co_spawn.hpp>
@@ -22,6 +23,7 @@ using asio::ip::tcp;
 
 namespace {
 
+constexpr int kAcceptsAtOnce = 16;  // each takes one connection in a turn of the event loop, which may be a long one
 constexpr std::size_t kHandshakeLimit = 256;      // sessions that have not said Hello yet
 constexpr std::size_t kHandshakesAnAddress = 16;  // of these; idle connections must not keep agents out
 constexpr std::chrono::seconds kHandshakeTime{5};
@@ -128,7 +130,8 @@ AgentServer::~AgentServer() { stop(); }
 
 void AgentServer::start(AgentListener& listener) {
   state_->listener = &listener;
-  asio::co_spawn(state_->acceptor.get_executor(), accept_loop(state_), asio::detached);
+  for (int i = 0; i < kAcceptsAtOnce; ++i)
+    asio::co_spawn(state_->acceptor.get_executor(), accept_loop(state_), asio::detached);
 }
 
 void AgentServer::stop() {
@@ -266,10 +269,11 @@ asio::awaitable<void> pause(const asio::any_io_executor& executor, std::chrono::
   co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
 }
 
-Result<v1::AgentMessage> decode(const std::string& body) {
+/// Into `memory`: a message may hold hundreds of reports, with addresses each.
+Result<const v1::AgentMessage*> decode(const std::string& body, google::protobuf::Arena& memory) {
   if (auto small = check_agent_message(body); !small) return std::move(small).error();
-  v1::AgentMessage message;
-  if (!message.ParseFromString(body))
+  auto* message = google::protobuf::Arena::CreateMessage<v1::AgentMessage>(&memory);
+  if (!message->ParseFromString(body))
     return Error{"a message of " + std::to_string(body.size()) + " bytes cannot be decoded"};
   return message;
 }
@@ -325,14 +329,16 @@ asio::awaitable<std::string> AgentServer::read_messages(std::shared_ptr<State> s
     const auto current = state->sessions.find(name);
     if (current == state->sessions.end() || current->second != session) co_return "";
     if (!body) co_return body.error().message;
-    const auto message = decode(*body);
-    const auto taken = message ? state->listener->on_message(name, *message) : Result<void>(message.error());
+    google::protobuf::Arena memory;
+    const auto message = decode(*body, memory);
+    const auto taken = message ? state->listener->on_message(name, **message) : Result<void>(message.error());
     if (!taken) {
       ++state->counters.broken;
       co_return taken.error().message;
     }
     const auto now = std::chrono::steady_clock::now();
-    if (message->has_flows() || (session->of_switch && message->has_links())) last_report = now;
+    const v1::AgentMessage& report = **message;
+    if (report.has_flows() || (session->of_switch && report.has_links())) last_report = now;
     if (now - last_report > state->silence_limit) {
       co_return std::string("no ") + (session->of_switch ? "link" : "flow") + " report for " +
           std::to_string(state->silence_limit.count()) + " ms";

@@ -3,6 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
@@ -22,11 +23,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{20};
 constexpr std::size_t kLoggedMoves = 4096;
+constexpr std::int64_t kRestFactor = 4;              // after a pump, of the time it took
+constexpr std::int64_t kLongestRestNs = 20'000'000;  // then the tick pumps anyway
 
 }  // namespace
 
 Controller::Controller(asio::io_context& io, Engine& engine, AgentServer& agents, StoreWriter& store, EventLog& events)
-    : io_(&io), engine_(&engine), agents_(&agents), store_(&store), events_(&events), timer_(io) {}
+    : io_(&io), engine_(&engine), agents_(&agents), store_(&store), events_(&events), timer_(io), pump_timer_(io) {}
 
 Controller::~Controller() { stop(); }
 
@@ -35,6 +38,7 @@ void Controller::start() { asio::co_spawn(*io_, tick_loop(), asio::detached); }
 void Controller::stop() {
   if (std::exchange(stopped_, true)) return;
   timer_.cancel();
+  pump_timer_.cancel();
   planner_.join();
   store_->write(engine_->take_changes());
 }
@@ -51,13 +55,23 @@ asio::awaitable<void> Controller::tick_loop() {
 
 void Controller::wake() {
   if (std::exchange(pump_posted_, true)) return;
-  asio::post(*io_, [this] {  // after all that is waiting: many messages are answered together
-    pump_posted_ = false;
-    if (!stopped_) pump();
-  });
+  if (const std::int64_t rest_ns = rest_until_ns_ - monotonic_ns(); rest_ns > 0) {
+    pump_timer_.expires_after(std::chrono::nanoseconds(rest_ns));
+    pump_timer_.async_wait([this](const boost::system::error_code& aborted) {
+      if (!aborted) pump_soon();
+    });
+    return;
+  }
+  asio::post(*io_, [this] { pump_soon(); });  // after all that is waiting: many messages are answered together
+}
+
+void Controller::pump_soon() {
+  pump_posted_ = false;
+  if (!stopped_) pump();
 }
 
 void Controller::pump() {
+  const std::int64_t begun_ns = monotonic_ns();
   for (const Outgoing& outgoing : engine_->take_outgoing(monotonic_ns()))
     agents_->send(outgoing.node, outgoing.message);
   for (const std::string& news : engine_->take_link_news()) spdlog::warn("{}", news);
@@ -65,6 +79,8 @@ void Controller::pump() {
   log_moves(change);
   store_->write(std::move(change));
   plan();
+  const std::int64_t end_ns = monotonic_ns();
+  rest_until_ns_ = end_ns + std::min(kRestFactor * (end_ns - begun_ns), kLongestRestNs);
 }
 
 void Controller::plan() {

@@ -29,7 +29,8 @@ class Controller final : public AgentListener {
   void start();
   /// No more ticks and plans; steering stays as it is. Waits for a plan that is being computed.
   void stop();
-  /// Acts at once on what changed (an operator's call): sends, stores, plans.
+  /// Acts at once on what changed (an operator's call): sends, stores, plans. With many agents, when that takes long, a
+  /// little later, so that there is time left for what they say.
   void wake();
 
   v1::HelloReply on_hello(const std::string& node, const v1::Hello& hello) override;
@@ -39,6 +40,7 @@ class Controller final : public AgentListener {
  private:
   boost::asio::awaitable<void> tick_loop();
   void pump();
+  void pump_soon();
   void plan();
   void log_moves(const PersistentChange& change);
 
@@ -48,9 +50,11 @@ class Controller final : public AgentListener {
   StoreWriter* store_;
   EventLog* events_;
   boost::asio::steady_timer timer_;
+  boost::asio::steady_timer pump_timer_;
   boost::asio::thread_pool planner_{1};
   std::map<int, std::string> logged_;  ///< state of moves, as last logged
   bool pump_posted_ = false;
+  std::int64_t rest_until_ns_ = 0;  ///< no pump for a mere message before
   bool stopped_ = false;
 };
 

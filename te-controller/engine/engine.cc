@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kTargetsNs = 1000 * kNsPerMs;  // data flows turn idle with time alone
+constexpr std::int64_t kTargetsRestNs = 2000;         // for each flow: they are all looked at
+constexpr std::int64_t kCycleRestNs = 10'000;         // the same: a snapshot of 25,000 is taken in a tenth of that
 constexpr std::int64_t kForgetNs = 1000 * kNsPerMs;
 constexpr std::int64_t kPairAgeNs = 3'600'000 * kNsPerMs;  // ECMP knowledge of pairs without flows
 constexpr std::size_t kEventKinds = 64;
@@ -270,7 +272,8 @@ bool Engine::paths_explored(std::int64_t now_ns) const {
 
 std::shared_ptr<const PlanJob> Engine::begin_cycle(std::int64_t now_ns) {
   const std::int64_t since = now_ns - planned_ns_;
-  const std::int64_t interval_ns = options_.planning.interval_ms * kNsPerMs;
+  const auto rest_ns = static_cast<std::int64_t>(fleet_.flows().size()) * kCycleRestNs;
+  const std::int64_t interval_ns = std::max(options_.planning.interval_ms * kNsPerMs, planned_ns_ == 0 ? 0 : rest_ns);
   // Without news only rates change, and they come once a report interval.
   const bool due = since >= (plan_stale_ ? interval_ns : std::max(interval_ns, options_.report_interval_ms * kNsPerMs));
   if (planning_ || (!due && plan_cycles_ > 0)) return nullptr;
@@ -382,7 +385,8 @@ Result<void> Engine::resume(std::int64_t /*now_ns*/) {
 }
 
 std::vector<Outgoing> Engine::take_outgoing(std::int64_t now_ns) {
-  if (targets_stale_ || now_ns - targets_ns_ >= kTargetsNs) renew_targets(now_ns);
+  const auto least_ns = std::min(kTargetsNs, static_cast<std::int64_t>(fleet_.flows().size()) * kTargetsRestNs);
+  if (now_ns - targets_ns_ >= (targets_stale_ ? least_ns : kTargetsNs)) renew_targets(now_ns);
   std::set<std::string> connected;
   for (const auto& [name, node] : fleet_.nodes()) {
     if (node.connected) connected.insert(name);

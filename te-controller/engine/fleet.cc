@@ -128,15 +128,14 @@ const FleetNode* Fleet::sender(const Flow& flow) const {
 }
 
 bool Fleet::speaks_for(const std::string& node, const Parsed& parsed) const {
-  const auto port = fabric_->find_address(parsed.egress ? parsed.id.source : parsed.id.destination);
+  const FlowId& id = parsed.end.id;
+  const auto port = fabric_->find_address(parsed.end.egress ? id.source : id.destination);
   return !port || fabric_->node(fabric_->port(*port).node).name == node;  // addresses that nobody owns: pods, VFs
 }
 
-Result<Fleet::Change> Fleet::apply(const std::string& node, const v1::FlowUpdate& update, std::int64_t now_ns) {
-  const auto found = nodes_.find(node);
-  if (found == nodes_.end() || !found->second.connected)
-    return Error{"a report of '" + node + "', which has no session"};
+Result<std::vector<Fleet::Parsed>> Fleet::parse(const v1::FlowUpdate& update) {
   std::vector<Parsed> reports;
+  reports.reserve(static_cast<std::size_t>(update.flows_size()));
   for (const v1::FlowReport& report : update.flows()) {
     auto id = parse_flow_id(report.key());
     if (!id) return std::move(id).error();
@@ -145,77 +144,102 @@ Result<Fleet::Change> Fleet::apply(const std::string& node, const v1::FlowUpdate
       return Error{"a flow report with a port above 65535"};
     if (!plausible(report.rate_bps()) || !plausible(report.payload_bps()))
       return Error{"a flow report with a rate that is negative, above 1e15 bits/s or no number"};
-    reports.push_back({.id = *id, .egress = report.direction() == v1::EGRESS, .report = &report});
+    reports.push_back({.end = {.id = *id, .egress = report.direction() == v1::EGRESS}, .report = &report});
   }
+  return reports;
+}
+
+Result<Fleet::Change> Fleet::apply(const std::string& node, const v1::FlowUpdate& update, std::int64_t now_ns) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end() || !found->second.connected)
+    return Error{"a report of '" + node + "', which has no session"};
+  const auto reports = parse(update);
+  if (!reports) return reports.error();
+  ++updates_;
   Change change;
   FleetNode& state = found->second;
   state.reported_ns = now_ns;
   state.kernel_events_lost = update.kernel_events_lost();
   state.kernel_flows_lost = update.kernel_flows_lost();
   RateSample sample{.begin_ns = now_ns - std::int64_t{update.interval_ms()} * kNsPerMs, .end_ns = now_ns};
-  std::set<std::pair<FlowId, bool>> silent = state.flows;
-  for (const Parsed& parsed : reports) {
+  for (const Parsed& parsed : *reports) {
     if (!speaks_for(node, parsed)) {
       ++foreign_reports_;
       continue;
     }
-    silent.erase({parsed.id, parsed.egress});
     if (parsed.report->ended()) {
-      end_flow(node, parsed.id, parsed.egress, change);
+      end_flow(node, state, parsed.end, change);
       continue;
     }
     sample.rate_bps = parsed.report->rate_bps();
     sample.payload_bps = parsed.report->payload_bps();
-    take(node, parsed, sample, change);
+    take(node, state, parsed, sample, change);
   }
-  for (const auto& [id, egress] : silent) {
-    if (update.complete()) {
-      end_flow(node, id, egress, change);
-    } else {
-      const auto place = flows_.find(id);
-      if (place == flows_.end()) continue;
-      auto& end = egress ? place->second.egress : place->second.ingress;
-      if (end && end->node == node) repeat(*end, sample.end_ns - sample.begin_ns, now_ns);
-    }
-  }
+  note_silent(node, state, update.complete(), sample, change);
   return change;
 }
 
-void Fleet::take(const std::string& node, const Parsed& parsed, const RateSample& sample, Change& change) {
-  FleetNode& state = nodes_[node];
-  auto place = flows_.find(parsed.id);
-  const bool known_here = state.flows.contains({parsed.id, parsed.egress});
+/// What of the node's flows the update did not name.
+void Fleet::note_silent(const std::string& node, FleetNode& state, bool complete, const RateSample& sample,
+                        Change& change) {
+  std::vector<FlowEndId> ended;
+  for (const auto& [id, flow] : state.flows) {
+    FlowEnd& end = id.egress ? *flow->egress : *flow->ingress;
+    if (end.update == updates_) continue;
+    if (complete) {
+      ended.push_back(id);
+    } else {
+      repeat(end, sample.end_ns - sample.begin_ns, sample.end_ns);
+    }
+  }
+  std::ranges::sort(ended, {}, [](const FlowEndId& id) { return std::pair(id.id, id.egress); });
+  for (const FlowEndId& id : ended) end_flow(node, state, id, change);
+}
+
+Flow* Fleet::claim(const std::string& node, FleetNode& state, const FlowEndId& end, std::int64_t now_ns) {
+  const auto known = state.flows.find(end);
+  if (known != state.flows.end()) return known->second;
+  auto place = flows_.find(end.id);
   if (place != flows_.end()) {
-    const auto& owned = parsed.egress ? place->second.egress : place->second.ingress;
+    const auto& owned = end.egress ? place->second.egress : place->second.ingress;
     if (owned && owned->node != node) {
       FleetNode& owner = nodes_[owned->node];
       if (owner.connected) {
         ++foreign_reports_;
-        return;
+        return nullptr;
       }
-      owner.flows.erase({parsed.id, parsed.egress});
+      owner.flows.erase(end);
     }
   }
-  if (!known_here && state.flows.size() >= kMaxFlowsPerNode) {
+  if (state.flows.size() >= kMaxFlowsPerNode) {
     ++flows_dropped_;
-    return;
+    return nullptr;
   }
   if (place == flows_.end()) {
-    place = flows_.emplace(parsed.id, Flow{}).first;
-    place->second.id = parsed.id;
-    place->second.first_seen_ns = sample.end_ns;
+    place = flows_.emplace(end.id, Flow{}).first;
+    place->second.id = end.id;
+    place->second.first_seen_ns = now_ns;
   }
-  state.flows.emplace(parsed.id, parsed.egress);
-  Flow& flow = place->second;
-  const bool new_port = known_here && flow.wire_port() != parsed.report->wire_port();
+  state.flows.emplace(end, &place->second);
+  return &place->second;
+}
+
+void Fleet::take(const std::string& node, FleetNode& state, const Parsed& parsed, const RateSample& sample,
+                 Change& change) {
+  const std::size_t before = state.flows.size();
+  Flow* const claimed = claim(node, state, parsed.end, sample.end_ns);
+  if (claimed == nullptr) return;
+  Flow& flow = *claimed;
+  const bool known_here = state.flows.size() == before;
   change.flows |= !known_here;
-  change.ports |= new_port;
-  auto& end = parsed.egress ? flow.egress : flow.ingress;
+  change.ports |= known_here && flow.wire_port() != parsed.report->wire_port();
+  auto& end = parsed.end.egress ? flow.egress : flow.ingress;
   if (!end) end.emplace();
   end->node = node;
   end->ecn_ce_share = ce_share(*end, *parsed.report);
   end->report = *parsed.report;
   end->reported_ns = sample.end_ns;
+  end->update = updates_;
   remember(*end, sample);
   if (sample.rate_bps > 0) flow.last_packet_ns = sample.end_ns;
   if (sample.payload_bps > 0) {
@@ -224,16 +248,16 @@ void Fleet::take(const std::string& node, const Parsed& parsed, const RateSample
   }
 }
 
-void Fleet::end_flow(const std::string& node, const FlowId& id, bool egress, Change& change) {
-  nodes_[node].flows.erase({id, egress});
-  const auto place = flows_.find(id);
+void Fleet::end_flow(const std::string& node, FleetNode& state, const FlowEndId& end, Change& change) {
+  state.flows.erase(end);
+  const auto place = flows_.find(end.id);
   if (place == flows_.end()) return;
-  auto& end = egress ? place->second.egress : place->second.ingress;
-  if (!end || end->node != node) return;
-  end.reset();
+  auto& report = end.egress ? place->second.egress : place->second.ingress;
+  if (!report || report->node != node) return;
+  report.reset();
   change.flows = true;
   if (place->second.egress || place->second.ingress) return;
-  change.ended.push_back(id);
+  change.ended.push_back(end.id);
   flows_.erase(place);
 }
 
@@ -241,8 +265,8 @@ Fleet::Change Fleet::expire(std::int64_t now_ns) {
   Change change;
   for (auto& [name, state] : nodes_) {
     if (state.connected || state.flows.empty() || now_ns - state.changed_ns < kKeepLostNodeNs) continue;
-    const std::set<std::pair<FlowId, bool>> gone = state.flows;
-    for (const auto& [id, egress] : gone) end_flow(name, id, egress, change);
+    const auto gone = std::exchange(state.flows, {});
+    for (const auto& [end, flow] : gone) end_flow(name, state, end, change);
   }
   return change;
 }

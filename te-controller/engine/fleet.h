@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,7 +24,7 @@ struct FleetNode {
   std::uint64_t kernel_events_lost = 0;
   std::uint64_t kernel_flows_lost = 0;
   std::map<std::pair<std::string, std::string>, v1::LinkReport> links;  ///< by network namespace and interface
-  std::set<std::pair<FlowId, bool>> flows;  ///< ends that it reports and owns; true: as the sender
+  std::unordered_map<FlowEndId, Flow*> flows;                           ///< ends that it reports and owns
 
   /// State of a source ("tc", "probe"); STATE_UNSPECIFIED when the agent does not name it.
   [[nodiscard]] v1::Source::State source(std::string_view name) const;
@@ -82,17 +82,21 @@ class Fleet {
 
  private:
   struct Parsed {
-    FlowId id;
-    bool egress = false;
+    FlowEndId end;
     const v1::FlowReport* report = nullptr;
   };
+  static Result<std::vector<Parsed>> parse(const v1::FlowUpdate& update);
   [[nodiscard]] bool speaks_for(const std::string& node, const Parsed& parsed) const;
-  void take(const std::string& node, const Parsed& parsed, const RateSample& sample, Change& change);
-  void end_flow(const std::string& node, const FlowId& id, bool egress, Change& change);
+  void take(const std::string& node, FleetNode& state, const Parsed& parsed, const RateSample& sample, Change& change);
+  /// The flow of an end that the node reports, with the end made its own; null when it may not.
+  Flow* claim(const std::string& node, FleetNode& state, const FlowEndId& end, std::int64_t now_ns);
+  void note_silent(const std::string& node, FleetNode& state, bool complete, const RateSample& sample, Change& change);
+  void end_flow(const std::string& node, FleetNode& state, const FlowEndId& end, Change& change);
 
   const Fabric* fabric_;
   std::map<std::string, FleetNode> nodes_;
   std::map<FlowId, Flow> flows_;
+  std::uint64_t updates_ = 0;
   std::uint64_t foreign_reports_ = 0;
   std::uint64_t flows_dropped_ = 0;
 };

@@ -26,6 +26,13 @@ struct FlowId {
   [[nodiscard]] std::string short_id() const;
 };
 
+/// Flow as one of its hosts sees it; `egress`: the sender.
+struct FlowEndId {
+  FlowId id;
+  bool egress = false;
+  bool operator==(const FlowEndId&) const = default;
+};
+
 /// Reads the key of a report; an Error for addresses of a wrong length or of two families, or a QPN beyond 24 bits.
 Result<FlowId> parse_flow_id(const v1::FlowKey& key);
 /// The key as an agent's kernel has it.
@@ -44,6 +51,7 @@ struct FlowEnd {
   std::string node;
   v1::FlowReport report;           ///< the last one
   std::int64_t reported_ns = 0;    ///< when it came
+  std::uint64_t update = 0;        ///< the Fleet's number of the update that brought it
   std::deque<RateSample> history;  ///< oldest first, bounded
   double ecn_ce_share = 0;         ///< of the packets of the last interval that had any
 };
@@ -80,3 +88,12 @@ struct Flow {
 };
 
 }  // namespace te
+
+template <>
+struct std::hash<te::FlowEndId> {
+  std::size_t operator()(const te::FlowEndId& end) const noexcept {
+    const std::size_t pair = std::hash<te::AddressPair>()(end.id.pair());
+    const std::uint64_t number = std::uint64_t{end.id.destination_qpn} << 1U | (end.egress ? 1U : 0U);
+    return static_cast<std::size_t>((pair ^ number) * 0x9E3779B97F4A7C15ULL);
+  }
+};

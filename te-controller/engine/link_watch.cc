@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kLossLookNs = 1000 * kNsPerMs;
-constexpr std::size_t kLossSeconds = 3;  // that losses are summed over
+constexpr std::size_t kLossSeconds = 3;     // that losses are summed over
+constexpr std::int64_t kLookRestNs = 5000;  // for each flow: most of the time is for what agents say
 constexpr std::int64_t kProofNs = 500 * kNsPerMs;
 constexpr std::int64_t kFirstBackOffNs = 500 * kNsPerMs;
 constexpr std::int64_t kLongestBackOffNs = 30'000 * kNsPerMs;
@@ -107,7 +108,8 @@ bool LinkWatch::ask_directly(const TraceOrder& trace, LinkId silent, std::int64_
 
 std::vector<LinkWatch::Change> LinkWatch::judge(std::int64_t now_ns) {
   tracer_.expire(now_ns);
-  if (now_ns - looked_ns_ >= interval_ns_ / 2) {
+  const auto rest_ns = static_cast<std::int64_t>(parts_.fleet->flows().size()) * kLookRestNs;
+  if (now_ns - looked_ns_ >= std::max(interval_ns_ / 2, rest_ns)) {
     looked_ns_ = now_ns;
     look_at_flows(now_ns);
   }
