@@ -104,7 +104,7 @@ Result<void> ControllerProcess::wait_ready() {
 }
 
 Result<ControllerStatus> ControllerProcess::status() const {
-  const auto reply = call_api(directory_ / "api.sock", "GET", "/v1/status", kApiLimit);
+  const auto reply = call_api({.socket_path = directory_ / "api.sock"}, "GET", "/v1/status", kApiLimit);
   if (!reply) return reply.error();
   v1::Status status;
   if (!google::protobuf::util::JsonStringToMessage(reply->body, &status).ok())
