@@ -107,7 +107,9 @@ std::string loopback_address(const Fabric& fabric, std::size_t node) {
 std::string mode_batch(const Fabric& fabric, std::size_t node, SwitchMode mode) {
   if (chooses_ports(mode)) return port_routes(fabric, node);
   if (mode != SwitchMode::kLoopbackAnswers) return "";
-  return fmt::format("addr add {}/{} dev lo\n", loopback_address(fabric, node), fabric.is_v6() ? 128 : 32) +
+  // Without nodad an IPv6 address is of use only once the kernel has looked at it, some time later.
+  return fmt::format("addr add {}/{} dev lo{}\n", loopback_address(fabric, node), fabric.is_v6() ? 128 : 32,
+                     fabric.is_v6() ? " nodad" : "") +
          own_routes(fabric, node) + fmt::format("rule add pref {0} iif lo lookup {0}\n", kOwnTable);
 }
 

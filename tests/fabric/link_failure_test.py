@@ -40,7 +40,8 @@ class DeadLink(unittest.TestCase):
         with scene(switch_agents=True, traffic_options=PATIENT) as here:
             here.product.wait_for_switch_agents()
             here.product.act(True)
-            wait_for(lambda: crossing(here) and not wrong_paths(here), 10, "paths before any cut")
+            flows = 2 * len(here.flows)     # with their acknowledgements; each goes from one leaf to the other
+            wait_for(lambda: len(crossing(here)) == flows and not wrong_paths(here), 10, "paths before any cut")
             for spine in ("spine1", "spine3", "spine4"):
                 with self.subTest(spine=spine):
                     failure = LinkFailure(here.lab, here.product, here.flows, here.endpoints, "leaf1", spine)

@@ -74,7 +74,7 @@ TEST(SwitchMode, LoopbackAnswersHaveAnAddressOfEachSwitchAndOfNoPort) {
 TEST(SwitchMode, LoopbackAnswersLeaveByTheRoutesOfTheSwitch) {
   const Fabric fabric = fabric_of(2, 2, IpAddress::Family::kV6);
   const std::string batch = mode_batch(fabric, find_node(fabric, "leaf1"), SwitchMode::kLoopbackAnswers);
-  EXPECT_NE(batch.find("addr add fd00:fe::1/128 dev lo\n"), std::string::npos) << batch;
+  EXPECT_NE(batch.find("addr add fd00:fe::1/128 dev lo nodad\n"), std::string::npos) << batch;
   EXPECT_NE(batch.find("route add fd00:1:1:1::2/128 dev h1 src fd00:fe::1 table 1000\n"), std::string::npos) << batch;
   EXPECT_NE(batch.find("route add fd00:1:2::/48 src fd00:fe::1 table 1000 nexthop via fd00:2:1:1::3 dev spine1 "
                        "nexthop via fd00:2:1:2::3 dev spine2\n"),
