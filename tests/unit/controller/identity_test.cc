@@ -248,6 +248,7 @@ TEST_F(TlsApiTest, AnIpv4AddressIsToldAsSuchByAListenerForBoth) {
   std::promise<void> stopped;
   asio::post(io_, [&] {
     (*both)->stop();
+    both->reset();  // where its loop runs
     stopped.set_value();
   });
   stopped.get_future().wait();
