@@ -169,7 +169,8 @@ STEPS = {
     "asan-ubsan": lambda options: ctest("asan-ubsan"),
     "fuzz": lambda options: check_fuzz(600 if options.full else 10),
     "tsan": lambda options: ctest("tsan", "threads", ["te_thread_tests"]),
-    "quickstart": lambda options: single("quickstart", ["./quickstart", "--seed", "1", "--out", "out/check/quickstart"], 600),
+    "quickstart": lambda options: single("quickstart", ["./quickstart", "--seed", "1", "--out", "out/check/quickstart",
+                                                        "--factor", "1" if options.full else "2"], 600),
     "bench": lambda options: check_bench(1.0 if options.full else 2.0),
 }
 

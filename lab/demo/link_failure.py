@@ -109,14 +109,14 @@ class LinkFailure:
                            f"{[(link['from'], link['state']) for link in self.links()]}") from None
 
 
-def shortcomings(entry):
-    """What of one entry is not as it should be, as lines."""
+def shortcomings(entry, factor=1.0):
+    """What of one entry is beyond `factor` times what it may be, as lines."""
     name = f"link failure ({entry['kind']}, {'with' if entry['switch_agents'] else 'without'} switch agents)"
     wrong = []
-    limit_ms = LIMITS_MS[entry["switch_agents"]]
+    limit_ms = factor * LIMITS_MS[entry["switch_agents"]]
     if entry["restore_ms"] > limit_ms:
         wrong.append(f"{name}: restored after {entry['restore_ms']} ms, the limit is {limit_ms} ms")
-    share = SHARES[entry["max_qps_per_link"] <= 2]
+    share = 1 - factor * (1 - SHARES[entry["max_qps_per_link"] <= 2])
     if entry["min_flow_mbps"] < share * entry["ideal_min_flow_mbps"]:
         wrong.append(f"{name}: the slowest flow got {entry['min_flow_mbps']} of {entry['ideal_min_flow_mbps']} Mbit/s, less than {share:.0%}")
     return wrong

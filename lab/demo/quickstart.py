@@ -45,6 +45,7 @@ def parse_arguments():
     parser.add_argument("--attach", choices=("auto", "tcx", "clsact"), default="auto", help="how the agents attach their programs")
     parser.add_argument("--no-failures", action="store_true", help="leave out the part in which a link is cut")
     parser.add_argument("--keep", action="store_true", help="leave everything running until Ctrl-C, to look around with tectl")
+    parser.add_argument("--factor", type=float, default=1.0, help=argparse.SUPPRESS)    # how far beyond its limit a figure may be
     parser.add_argument("--programs", type=Path, required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -304,7 +305,7 @@ Ctrl-C takes it down.""", flush=True)
             if self.result[key]:
                 wrong.append(f"{self.result[key]} {what}")
         for entry in self.result.get("link_failure", []):
-            wrong += shortcomings(entry)
+            wrong += shortcomings(entry, self.options.factor)
         return wrong
 
 
