@@ -39,11 +39,13 @@ std::string_view to_string(LinkCondition condition) {
   return "unknown";
 }
 
-void LinkHealth::carrier(PortId port, bool has_carrier) {
+bool LinkHealth::carrier(PortId port, bool has_carrier) {
   const Port& of = fabric_->port(port);
-  if (of.out == kNoId) return;
+  if (of.out == kNoId || links_[of.out].sender_carrier == has_carrier) return false;
   links_[of.out].sender_carrier = has_carrier;
   links_[of.in].receiver_carrier = has_carrier;
+  if (has_carrier) links_[of.out].silences = links_[of.in].silences = 0;
+  return true;
 }
 
 void LinkHealth::no_word(PortId port, std::int64_t now_ns) {

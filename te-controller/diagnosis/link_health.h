@@ -60,8 +60,9 @@ class LinkHealth {
 
   explicit LinkHealth(const Fabric& fabric) : fabric_(&fabric), links_(fabric.links().size()) {}
 
-  /// A port's own word.
-  void carrier(PortId port, bool has_carrier);
+  /// A port's own word; true when it is news. A carrier that is there, after it was not or nobody spoke, undoes what
+  /// silence had said: silence would say it again.
+  bool carrier(PortId port, bool has_carrier);
   /// The port's agent is gone: its word counts no more. What it said was down is so until something comes through.
   void no_word(PortId port, std::int64_t now_ns);
   /// A flow that goes over the link, as far as is known, is received. What is down stays so: its way may have changed.

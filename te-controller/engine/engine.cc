@@ -129,8 +129,7 @@ Result<void> Engine::on_message(const std::string& node, const v1::AgentMessage&
     case v1::AgentMessage::kLinks: {
       auto taken = fleet_.take_links(node, message.links());
       if (!taken) return taken;
-      link_watch_.take_links(node, message.links());
-      watch_links(now_ns);
+      if (link_watch_.take_links(node, message.links())) watch_links(now_ns);  // most only bring counters
       return {};
     }
     case v1::AgentMessage::kHello:

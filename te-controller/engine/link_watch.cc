@@ -54,15 +54,17 @@ LinkWatch::LinkWatch(const Parts& parts, const ProbingOptions& options, std::int
       health_(*parts.fabric),
       tracer_(*parts.fabric, parts.prober->budget(), options) {}
 
-void LinkWatch::take_links(const std::string& node, const v1::LinkUpdate& update) {
+bool LinkWatch::take_links(const std::string& node, const v1::LinkUpdate& update) {
   const auto id = parts_.fabric->find_node(node);
-  if (!id) return;
+  if (!id) return false;
+  bool news = false;
   for (const v1::LinkReport& report : update.links()) {
     const auto port = parts_.fabric->find_port(*id, report.interface());
     if (port && parts_.fabric->port(*port).netns == report.netns()) {
-      health_.carrier(*port, report.ifindex() != 0 && report.up() && report.carrier());
+      news |= health_.carrier(*port, report.ifindex() != 0 && report.up() && report.carrier());
     }
   }
+  return news;
 }
 
 void LinkWatch::gone(const std::string& node, std::int64_t now_ns) {

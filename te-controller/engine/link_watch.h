@@ -39,7 +39,8 @@ class LinkWatch {
 
   LinkWatch(const Parts& parts, const ProbingOptions& options, std::int64_t report_interval_ns);
 
-  void take_links(const std::string& node, const v1::LinkUpdate& update);
+  /// True when a port has another carrier than before: judge() at once.
+  bool take_links(const std::string& node, const v1::LinkUpdate& update);
   void gone(const std::string& node, std::int64_t now_ns);
   [[nodiscard]] static bool is_ours(const v1::ProbeResult& result) { return Tracer::is_ours(result); }
   /// The switch answered a probe: from now on it can be missed.

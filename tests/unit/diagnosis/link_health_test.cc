@@ -150,6 +150,19 @@ TEST_F(Health, ALinkThatWasDownWhenItsSwitchFellSilentNeedsProof) {
   EXPECT_EQ(condition(up), LinkCondition::kHealthy);
 }
 
+TEST_F(Health, ASwitchThatComesBackWithACarrierNeedsNoProof) {
+  EXPECT_TRUE(health.carrier(port("leaf1", "spine1"), false));
+  EXPECT_FALSE(health.carrier(port("leaf1", "spine1"), false)) << "no news";
+  judge_after(0);
+  health.no_word(port("leaf1", "spine1"), now);
+  judge_after(kSecond);
+  EXPECT_TRUE(health.carrier(port("leaf1", "spine1"), true));
+  judge_after(kSecond);
+  judge_after(LinkHealth::kHoldNs);
+  EXPECT_EQ(condition(up), LinkCondition::kHealthy);
+  EXPECT_EQ(condition(down), LinkCondition::kHealthy);
+}
+
 TEST_F(Health, LossesDrainALinkForAProbationThatDoubles) {
   const LossSuspect alone{.link = up, .place = 1, .candidates = 1, .flows = 3, .loss = 0.01};
   health.suspect({&alone, 1}, now);
