@@ -116,6 +116,13 @@ void LinkHealth::clean(LinkId link) {
   if (track.loss && track.loss->candidates > 1) track.loss.reset();
 }
 
+void LinkHealth::forget_losses() {
+  for (Track& track : links_) {
+    track.loss.reset();
+    track.probation_ns = 0;
+  }
+}
+
 std::optional<LinkStatus> LinkHealth::losses(LinkId link, std::int64_t now_ns) const {
   const Track& track = links_[link];
   if (!track.loss || now_ns - track.loss_ns > track.probation_ns) return std::nullopt;

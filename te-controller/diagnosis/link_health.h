@@ -78,6 +78,9 @@ class LinkHealth {
   /// Flows cross the link and lose nothing: it is no suspect any more, if only because it might have been.
   void clean(LinkId link);
 
+  /// What flows' losses said of any link was no loss.
+  void forget_losses();
+
   /// Draws the conclusions; returns the links whose condition changed. Call after news and every few tens of
   /// milliseconds.
   std::vector<LinkId> judge(std::int64_t now_ns);

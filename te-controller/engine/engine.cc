@@ -39,8 +39,9 @@ Engine::Engine(Fabric fabric, const EngineOptions& options, std::int64_t now_ns,
       knowledge_(routing_),
       fleet_(*fabric_),
       prober_(routing_, knowledge_, options.probing),
-      link_watch_({.fabric = fabric_.get(), .fleet = &fleet_, .knowledge = &knowledge_, .prober = &prober_},
-                  options.probing, options.report_interval_ms * kNsPerMs),
+      link_watch_(
+          {.fabric = fabric_.get(), .fleet = &fleet_, .knowledge = &knowledge_, .prober = &prober_, .trials = &trials_},
+          options.probing, options.report_interval_ms * kNsPerMs),
       trials_(routing_),
       steering_(static_cast<std::uint64_t>(wall_us)),
       mover_({.fabric = fabric_.get(),
@@ -178,7 +179,10 @@ void Engine::try_switches(std::int64_t now_ns) {
     const SwitchManner manner = trials_.manner(node);
     if (manner == SwitchManner::kSilent) silent_.insert(node);
     if (manner != SwitchManner::kSilent && silent_.erase(node) > 0) prober_.knowledge_changed();
-    if (manner == SwitchManner::kIgnoresPort || manner == SwitchManner::kVaries) distrusted_.insert(node);
+    if (manner == SwitchManner::kIgnoresPort || manner == SwitchManner::kVaries) {
+      const bool news = distrusted_.insert(node).second;
+      if (news && manner == SwitchManner::kVaries) link_watch_.forget_losses();
+    }
     if (manner != SwitchManner::kByPort) continue;
     const bool refused = knowledge_.switch_knowledge(node).state == SwitchEcmp::kNotAFunction;
     if (distrusted_.erase(node) == 0 && !refused) continue;

@@ -209,8 +209,14 @@ void LinkWatch::get_acquainted(std::int64_t now_ns) {
   }
 }
 
+/// Only where every switch chooses by the port: packets of one flow that go several ways overtake each other, which the
+/// receiver cannot tell from losses.
 void LinkWatch::count(Track& track, const Flow& flow, const ComposedPath& path, std::int64_t now_ns) {
-  if (!flow.ingress || !path.reaches()) {
+  const auto goes_one_way = [&] {
+    const PortId destination = parts_.fabric->link(path.links.back()).to_port;
+    return parts_.trials->untrusted_on(path.links, destination) == kNoId;
+  };
+  if (!flow.ingress || !path.reaches() || !goes_one_way()) {
     track.way.clear();
     track.seconds.clear();
     return;
@@ -247,6 +253,11 @@ void LinkWatch::look_for_losses(std::int64_t now_ns) {
   }
   for (const LinkId link : diagnosis::find_clean_links(flows, {})) health_.clean(link);
   if (any) health_.suspect(diagnosis::find_loss_suspects(flows, {}), now_ns);
+}
+
+void LinkWatch::forget_losses() {
+  for (auto& [id, track] : tracks_) track.seconds.clear();
+  health_.forget_losses();
 }
 
 std::optional<std::uint16_t> LinkWatch::port_towards(const ProbeTarget& target, LinkId link) {

@@ -12,6 +12,7 @@
 #include "te-controller/diagnosis/loss.h"
 #include "te-controller/engine/fleet.h"
 #include "te-controller/engine/prober.h"
+#include "te-controller/engine/switch_trial.h"
 #include "te-controller/engine/tracer.h"
 #include "topology/ecmp_knowledge.h"
 #include "topology/fabric.h"
@@ -28,6 +29,7 @@ class LinkWatch {
     const Fleet* fleet;
     EcmpKnowledge* knowledge;
     Prober* prober;
+    const SwitchTrials* trials;
   };
   /// A link that changed its condition.
   struct Change {
@@ -45,6 +47,9 @@ class LinkWatch {
   [[nodiscard]] static bool is_ours(const v1::ProbeResult& result) { return Tracer::is_ours(result); }
   /// The switch answered a probe: from now on it can be missed.
   void heard(NodeId node) { tracer_.heard(node); }
+  /// A switch was found to send one flow several ways: what overtakes on them looked like losses. Those that are real
+  /// show again within seconds.
+  void forget_losses();
   /// An Error: malformed.
   Result<void> take_result(const std::string& node, const v1::ProbeResult& result, std::int64_t now_ns);
   /// Looks at flows, follows up, draws conclusions and sets the fabric's link states. Call often; it paces itself.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/support/repeats.h"
 #include "tests/unit/controller/simulation.h"
 
 namespace te::testing {
@@ -28,7 +29,7 @@ std::int64_t converge(Simulation& simulation) {
 }
 
 class OverSeeds : public ::testing::TestWithParam<std::uint64_t> {};
-INSTANTIATE_TEST_SUITE_P(Convergence, OverSeeds, ::testing::Range<std::uint64_t>(1, 41));
+INSTANTIATE_TEST_SUITE_P(Convergence, OverSeeds, ::testing::Range<std::uint64_t>(1, 1 + repeats(40)));
 
 TEST_P(OverSeeds, ReachesTheOptimumSoonAndThenMovesNothingMore) {
   Simulation simulation(seeded(GetParam()));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "tests/support/repeats.h"
 #include "tests/unit/controller/simulation.h"
 
 namespace te::testing {
@@ -61,7 +62,7 @@ class LinkFailure : public ::testing::TestWithParam<std::tuple<std::uint64_t, bo
 };
 
 INSTANTIATE_TEST_SUITE_P(Seeds, LinkFailure,
-                         ::testing::Combine(::testing::Range<std::uint64_t>(1, 21), ::testing::Bool()));
+                         ::testing::Combine(::testing::Range<std::uint64_t>(1, 1 + repeats(20)), ::testing::Bool()));
 
 TEST_P(LinkFailure, FlowsLeaveADeadLinkAtOnceAndComeBackWhenItIsMended) {
   converge();
@@ -82,6 +83,60 @@ TEST_P(LinkFailure, FlowsLeaveADeadLinkAtOnceAndComeBackWhenItIsMended) {
   EXPECT_EQ(condition("leaf1", spine), diagnosis::LinkCondition::kHealthy);
   EXPECT_EQ(std::ranges::count(fabric.links(), LinkState::kHealthy, &Link::state), std::ssize(fabric.links()));
   EXPECT_LE(simulation.busiest_switch_second(), 200U);
+}
+
+/// Packets that overtake each other break the sequence as lost ones do.
+class Spraying : public ::testing::TestWithParam<std::uint64_t> {
+ protected:
+  Spraying() : simulation(spec()) { simulation.connect_agents(); }
+
+  static SimulationSpec spec() {
+    SimulationSpec spec;
+    spec.seed = GetParam();
+    spec.options.initial_mode = Mode::kAct;
+    spec.options.planning.interval_ms = 100;
+    spec.options.report_interval_ms = 100;
+    return spec;
+  }
+  [[nodiscard]] bool all_take_flows() {
+    return std::ranges::all_of(simulation.engine().fabric().links(),
+                               [](const Link& link) { return link.state == LinkState::kHealthy; });
+  }
+  [[nodiscard]] SwitchManner manner() {
+    return simulation.engine().trials().manner(*simulation.engine().fabric().find_node("leaf1"));
+  }
+  void converge() {
+    for (int i = 0; i < 300 && manner() != SwitchManner::kByPort; ++i) simulation.run_for(100 * kMs);
+    ASSERT_EQ(manner(), SwitchManner::kByPort);
+    EXPECT_GE(simulation.run_until_slowest(kNear * kIdealBps, 3 * kSecond, 10 * kSecond), 0)
+        << simulation.slowest_bps();
+    EXPECT_TRUE(all_take_flows());
+  }
+
+  Simulation simulation;
+};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Spraying, ::testing::Range<std::uint64_t>(1, 1 + repeats(20)));
+
+TEST_P(Spraying, OfASwitchThatWasNeverTrustedIsNotTakenForLosses) {
+  simulation.set_spraying("leaf1", true);
+  for (int i = 0; i < 400; ++i) {
+    simulation.run_for(50 * kMs);
+    ASSERT_TRUE(all_take_flows()) << "after " << i * 50 << " ms";
+  }
+  EXPECT_EQ(manner(), SwitchManner::kVaries);
+  simulation.set_spraying("leaf1", false);
+  converge();
+}
+
+TEST_P(Spraying, OfASwitchThatWasTrustedIsToldFromLossesWithTime) {
+  converge();
+  simulation.set_spraying("leaf1", true);
+  simulation.run_for(40 * kSecond);
+  EXPECT_EQ(manner(), SwitchManner::kVaries);
+  EXPECT_TRUE(all_take_flows());
+  simulation.set_spraying("leaf1", false);
+  converge();
 }
 
 }  // namespace

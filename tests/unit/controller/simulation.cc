@@ -14,7 +14,8 @@ constexpr std::int64_t kLatencyNs = 2 * kMs;  // of a message between controller
 constexpr std::int64_t kPlanNs = 5 * kMs;
 constexpr std::int64_t kEarlyUpdateNs = 50 * kMs;  // an agent tells a new port this late at most
 constexpr std::uint32_t kIfindex = 7;
-constexpr double kRepeatBps = 500e3;  // of a sender that repeats its window four times a second
+constexpr std::uint64_t kPacketsAGap = 10;  // of flows that are sprayed; all flows have a packet a millisecond
+constexpr double kRepeatBps = 500e3;        // of a sender that repeats its window four times a second
 constexpr std::int64_t kWallUs = 1'700'000'000'000'000;
 
 }  // namespace
@@ -90,6 +91,7 @@ std::vector<LinkId> Simulation::trace(const IpAddress& from, const IpAddress& to
     std::uint64_t hash = fnv1a(to.bytes(), fnv1a(from.bytes(), hash_seed_ + at_node)) ^ port;
     hash = (hash ^ hash >> 31U) * 0xBF58476D1CE4E5B9ULL;
     hash = (hash ^ hash >> 29U) * 0x94D049BB133111EBULL;
+    if (spraying_.contains(at_node)) hash = random();
     links.push_back(next[(hash >> 33U) % next.size()]);
   }
   return links;
@@ -109,6 +111,10 @@ void Simulation::update_rates() {
   for (SimFlow& flow : flows_) {
     const auto links = trace(flow.id.source, flow.id.destination, wire_port(flow));
     flow.arrives = fabric_.link(links.back()).state != LinkState::kDown;
+    flow.sprayed = std::ranges::any_of(links, [&](LinkId link) {
+      const Link& of = fabric_.link(link);
+      return spraying_.contains(of.from) && !fabric_.node(of.to).is_host();
+    });
     path_of.push_back(flow.data && flow.arrives ? table.add(links) : traffic::kUnknownPath);
   }
   for (std::size_t i = 0; i < flows_.size(); i += 2) {  // data, then its acknowledgements
@@ -246,6 +252,18 @@ void Simulation::set_cable(const std::string& a, const std::string& b, bool work
   update_rates();
 }
 
+void Simulation::set_spraying(const std::string& node, bool on) {
+  update_rates();
+  const NodeId id = *fabric_.find_node(node);
+  if (on) {
+    spraying_.insert(id);
+  } else {
+    spraying_.erase(id);
+  }
+  rates_stale_ = true;
+  update_rates();
+}
+
 std::size_t Simulation::broken_flows() {
   update_rates();
   return static_cast<std::size_t>(std::ranges::count(flows_, false, &SimFlow::arrives));
@@ -280,6 +298,10 @@ void Simulation::report(std::size_t host, bool whole_window) {
     one.set_rate_bps(window_bps);
     one.set_payload_bps(flow.data ? window_bps * 0.98 : 0);
     one.set_packets(static_cast<std::uint64_t>(now_ns_ / kMs));
+    if (whole_window && !egress && flow.sprayed) {
+      flow.gaps += static_cast<std::uint64_t>(spec_.options.report_interval_ms) / kPacketsAGap;
+    }
+    one.set_psn_gaps(egress ? 0 : flow.gaps);
   }
   (void)engine_->on_message(hosts_[host].name, message, now_ns_);
 }

@@ -56,6 +56,8 @@ class Simulation {
   }
   /// Cuts or mends the cable between two switches; their agents, where they have some, say so at once.
   void set_cable(const std::string& a, const std::string& b, bool works);
+  /// A switch sends each packet another way (or not any more): of what crosses it, one in ten overtakes another.
+  void set_spraying(const std::string& node, bool on);
   /// Flows, either direction, that lose what they send on a cut cable now.
   [[nodiscard]] std::size_t broken_flows();
   /// Flows stop or go on (jobs compute).
@@ -83,7 +85,9 @@ class Simulation {
     bool data = true;
     double rate_bps = 0;  ///< sent; a sender that hears nothing repeats itself
     bool arrives = true;
-    double sent_bits = 0;  ///< in the window
+    bool sprayed = false;    ///< crosses a switch that sprays
+    std::uint64_t gaps = 0;  ///< breaks in the sequence at the receiver
+    double sent_bits = 0;    ///< in the window
     double received_bits = 0;
     double sent_bps = 0;  ///< of the last whole window
     double received_bps = 0;
@@ -123,6 +127,7 @@ class Simulation {
   std::multimap<std::int64_t, std::function<void()>> events_;
   std::vector<Host> hosts_;
   std::vector<SimFlow> flows_;
+  std::set<NodeId> spraying_;
   bool rates_stale_ = true;
   bool paused_ = false;
   bool steering_works_ = true;

@@ -180,6 +180,20 @@ TEST_F(Health, LossesDrainALinkForAProbationThatDoubles) {
   EXPECT_EQ(condition(up), LinkCondition::kUnknown);
 }
 
+TEST_F(Health, ForgottenLossesLeaveNoTrace) {
+  health.carrier(port("leaf1", "spine1"), true);
+  const LossSuspect alone{.link = up, .place = 1, .candidates = 1, .flows = 3, .loss = 0.01};
+  health.suspect({&alone, 1}, now);
+  judge_after(0);
+  EXPECT_EQ(condition(up), LinkCondition::kFailing);
+  health.forget_losses();
+  judge_after(0);
+  EXPECT_EQ(condition(up), LinkCondition::kHealthy);
+  health.suspect({&alone, 1}, now);
+  judge_after(LinkHealth::kProbationNs + 1);
+  EXPECT_EQ(condition(up), LinkCondition::kHealthy) << "the probation is the first again";
+}
+
 TEST_F(Health, OneOfTwoIsASuspectUntilItIsTheOnlyOne) {
   const LossSuspect sign{.link = up, .place = 1, .candidates = 2, .flows = 1, .loss = 0.1};
   const LossSuspect other{.link = link("leaf1", "spine2"), .place = 1, .candidates = 2, .flows = 1, .loss = 0.1};

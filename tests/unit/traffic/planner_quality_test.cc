@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "te-controller/traffic/planner.h"
+#include "tests/support/repeats.h"
 #include "tests/unit/traffic/instance.h"
 #include "topology/builder.h"
 
@@ -51,7 +52,7 @@ double slowest(const std::vector<double>& rates) { return *std::min_element(rate
 TEST(PlannerQuality, TheSlowestFlowIsOptimalOnTinyInstances) {
   std::size_t optimal = 0;
   std::size_t whole_vector = 0;
-  constexpr std::size_t kRounds = 300;
+  constexpr std::size_t kRounds = testing::repeats(300);
   for (std::uint64_t seed = 1; seed <= kRounds; ++seed) {
     TestRandom random(seed);
     const Fabric fabric = random_clos(random, 3, 3, 3);
@@ -72,7 +73,7 @@ TEST(PlannerQuality, TheSlowestFlowIsOptimalOnTinyInstances) {
 
 TEST(PlannerQuality, UnevenLinksAreOptimalOnTinyInstances) {
   std::size_t optimal = 0;
-  constexpr std::size_t kRounds = 200;
+  constexpr std::size_t kRounds = testing::repeats(200);
   for (std::uint64_t seed = 1; seed <= kRounds; ++seed) {
     TestRandom random(seed + 7000);
     Fabric fabric = random_clos(random, 2, 4, 3);
@@ -105,7 +106,7 @@ TEST(PlannerQuality, UnevenLinksAreOptimalOnTinyInstances) {
 
 TEST(PlannerQuality, MeetsThePigeonholeBoundOnNearlyAllRandomClosInstances) {
   std::vector<double> ratios;
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::repeats(150); ++seed) {
     TestRandom random(seed + 100);
     const Fabric fabric = random_clos(random, 6, 8, 8);
     const Instance instance(fabric, random_pairs(hosts_of(fabric), 10 + random.below(120), random), random);
@@ -121,7 +122,7 @@ TEST(PlannerQuality, MeetsThePigeonholeBoundOnNearlyAllRandomClosInstances) {
 }
 
 TEST(PlannerQuality, IsNeverWorseThanWhatIsThere) {
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::repeats(200); ++seed) {
     TestRandom random(seed + 900);
     const Fabric fabric = random_clos(random, 5, 6, 5);
     Instance instance(fabric, random_pairs(hosts_of(fabric), 5 + random.below(60), random), random);
@@ -140,7 +141,7 @@ constexpr std::int64_t kWorkOfARing = 100'000;
 
 TEST(PlannerQuality, OneSlowCableCostsLittleWork) {
   const Fabric fabric = build_clos({.leaves = 2, .hosts_per_leaf = 4, .spines = 4, .host_bps = 1e9});
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::repeats(20); ++seed) {
     TestRandom random(seed);
     Instance instance(fabric, alternating_ring(4, 2), random);
     instance.narrow(fabric, "leaf1", "spine1", 0.5);
@@ -152,7 +153,7 @@ TEST(PlannerQuality, OneSlowCableCostsLittleWork) {
 
 TEST(PlannerQuality, LinksThatAllDifferCostLittleWork) {
   const Fabric fabric = build_clos({.leaves = 2, .hosts_per_leaf = 4, .spines = 4});
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::repeats(50); ++seed) {
     TestRandom random(seed);
     Instance instance(fabric, alternating_ring(4, 2), random);
     for (const Link& link : fabric.links())
@@ -165,7 +166,7 @@ TEST(PlannerQuality, LinksThatAllDifferCostLittleWork) {
 
 TEST(PlannerQuality, APermutationAtFullLoadIsPlacedPerfectly) {
   const Fabric fabric = build_clos({.leaves = 8, .hosts_per_leaf = 8, .spines = 8});
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::repeats(20); ++seed) {
     TestRandom random(seed);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> ends;
     for (std::uint32_t host = 0; host < 64; ++host)

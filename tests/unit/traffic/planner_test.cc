@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/repeats.h"
 #include "tests/unit/traffic/instance.h"
 #include "topology/builder.h"
 
@@ -41,7 +42,7 @@ bool has_note(const Plan& plan, const std::string& part) {
 }
 
 TEST_F(QuickstartPlan, FindsTheOptimumFromThousandsOfRandomPlacements) {
-  for (std::uint64_t seed = 1; seed <= 5000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::repeats(5000); ++seed) {
     const Instance instance = random_instance(seed);
     const Plan found = plan(fabric, instance.input);
     const auto flows = link_flows(fabric, instance.input, after_moves(instance.input, found, found.moves.size()));
@@ -51,7 +52,7 @@ TEST_F(QuickstartPlan, FindsTheOptimumFromThousandsOfRandomPlacements) {
 }
 
 TEST_F(QuickstartPlan, NeverMakesTheSlowestSlowerOnTheWay) {
-  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::repeats(500); ++seed) {
     const Instance instance = random_instance(seed);
     const Plan found = plan(fabric, instance.input);
     for (std::size_t moves = 0; moves <= found.moves.size(); ++moves) {
@@ -141,7 +142,7 @@ TEST_F(QuickstartPlan, KeepsToTheBudgetAndSaysWhatIsLeft) {
 }
 
 TEST_F(QuickstartPlan, SmallBudgetsReachTheOptimumCycleByCycle) {
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::repeats(100); ++seed) {
     Instance instance = random_instance(seed);
     instance.input.limits.moves_per_cycle = 2;
     double slowest_bps = 0;
