@@ -78,6 +78,10 @@ def provide_certificates(case, *names):
     Stage.chroot.run(["sh", "-ec", "chown root:roce-te /etc/roce-te/te-controller.key; chmod 640 /etc/roce-te/te-controller.key"])
 
 
+def user_namespaces():
+    return subprocess.run(["unshare", "--user", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
 def will_change(case):
     """At the end of the case, all is installed again."""
     case.addCleanup(Stage.chroot.run, ["dpkg", "-i", *in_chroot()])
@@ -213,7 +217,7 @@ class Booted(unittest.TestCase):
 exec >/root/report 2>&1
 await() {
   tries=0
-  until "$@" >/dev/null; do
+  until "$@" >/dev/null 2>&1; do
     tries=$((tries + 1))
     if [ $tries = 300 ]; then echo "waited in vain for: $*"; return; fi
     sleep 0.1
@@ -273,6 +277,7 @@ WantedBy=multi-user.target
         self.assertTrue(report.exists(), done.stdout)
         text = report.read_text()
         self.assertIn("== end", text)
+        self.assertNotIn("waited in vain", text)
         return {name: body for name, _, body in (part.partition("\n") for part in ("\n" + text).split("\n== ")[1:])}
 
     @contextmanager
@@ -295,6 +300,11 @@ WantedBy=multi-user.target
             (root / "root/look").write_text(self.SCRIPT)
             (root / "root/look").chmod(0o755)
             (root / "etc/systemd/system/look.service").write_text(self.UNIT)
+            if not user_namespaces():
+                print("no user namespaces here (as in a chroot): te-controller runs without PrivateUsers=", flush=True)
+                drop_in = root / "etc/systemd/system/te-controller.service.d/here.conf"
+                drop_in.parent.mkdir()
+                drop_in.write_text("[Service]\nPrivateUsers=no\n")
             subprocess.run(["systemctl", "--root", root, "enable", "te-controller", "roce-te-agent", "look"], check=True,
                            capture_output=True)
             yield root
@@ -311,7 +321,6 @@ WantedBy=multi-user.target
             self.assertEqual((int(status["CapEff"], 16), status["NoNewPrivs"], status["Seccomp"]), (kept, "1", "2"), part)
         self.assertIn("program_egress", parts["pins"])
         self.assertEqual(len(re.findall("Read-only file system|Permission denied", parts["writable"])), 5, parts["writable"])
-        self.assertNotIn("waited in vain", "".join(parts.values()))
         self.assertEqual(parts["alone"].split(), ["inactive"])
         self.assertNotIn("roce-te", parts["left"])
         self.assertEqual(parts["after"].split(), ["active", "inactive"])
