@@ -232,7 +232,7 @@ echo "== nodes"; tectl -o json nodes
 echo "== agent"; status_of roce-te-agent
 echo "== controller"; status_of te-controller
 echo "== pins"; ls /sys/fs/bpf/roce-te/gpu001
-echo "== writable"; nsenter -t "$(systemctl show -P MainPID roce-te-agent)" -m \
+echo "== writable"; nsenter -t "$(systemctl show -P MainPID roce-te-agent)" --mount --root \
   sh -c 'touch /etc/x /usr/x /sys/kernel/x /proc/sys/vm/swappiness /root/x'
 echo "== reload"; systemctl reload roce-te-agent
 await logged "certificate files read again"
