@@ -67,7 +67,9 @@ HttpReply Api::get(const HttpRequest& request) {
   const std::int64_t now_ns = surroundings_.now_ns();
   if (request.path == "/v1/status") return ok(status());
   if (request.path == "/v1/nodes") return ok(views_.nodes(now_ns));
+  if (request.path == "/v1/switches") return ok(views_.switches(now_ns));
   if (request.path == "/v1/links") return ok(views_.links(now_ns));
+  if (request.path == "/v1/imbalance") return ok(views_.imbalance(now_ns));
   if (request.path == "/v1/flows") return ok_or(404, views_.flows(value_of(request, "node"), now_ns));
   if (request.path == "/v1/plan") return ok(views_.plan());
   if (request.path == "/v1/paths") {

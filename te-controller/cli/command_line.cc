@@ -106,7 +106,11 @@ void CommandLine::add_views() {
   call(*app_, "status", "What the controller sees and does", [] { return get<v1::Status>("/v1/status"); });
   call(*app_, "nodes", "Hosts with their agents, switches with what is known of their ECMP",
        [] { return get<v1::NodeList>("/v1/nodes"); });
+  call(*app_, "switches", "How each switch chooses among equal-cost links, what shows it, and its links",
+       [] { return get<v1::SwitchList>("/v1/switches"); });
   call(*app_, "links", "Links with their load", [] { return get<v1::LinkList>("/v1/links"); });
+  call(*app_, "imbalance", "How evenly flows lie on the links of each tier, and what that costs the slowest",
+       [] { return get<v1::Imbalance>("/v1/imbalance"); });
   CLI::App* flows = call(*app_, "flows", "Flows with path and rate", [this] {
     return get<v1::FlowList>(node_.empty() ? "/v1/flows" : "/v1/flows?node=" + query_value(node_));
   });

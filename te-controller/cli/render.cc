@@ -180,6 +180,51 @@ std::string render(const v1::NodeList& nodes, bool colour) {
   return table.text(colour);
 }
 
+std::string render(const v1::SwitchList& switches, bool colour) {
+  Table table({"SWITCH", "KIND", "AGENT", "CHOOSES", ">LINKS", ">DOWN", ">DRAINED", ">FLOWS", "EVIDENCE"});
+  for (const v1::SwitchView& one : switches.switches()) {
+    const bool good = one.ecmp() == "by port";
+    const bool unknown = one.ecmp() == "unknown";
+    table.add({{one.name()},
+               {one.kind()},
+               {one.agent_connected() ? "connected" : "-", one.agent_connected() ? Tone::kGood : Tone::kFaint},
+               {one.ecmp(), good      ? Tone::kGood
+                            : unknown ? Tone::kFaint
+                                      : Tone::kWarning},
+               {std::to_string(one.links())},
+               {std::to_string(one.links_down()), one.links_down() > 0 ? Tone::kBad : Tone::kPlain},
+               {std::to_string(one.links_drained()), one.links_drained() > 0 ? Tone::kWarning : Tone::kPlain},
+               {std::to_string(one.elastic_flows())},
+               {one.ecmp_evidence()}});
+  }
+  return table.text(colour);
+}
+
+std::string render(const v1::Imbalance& imbalance, bool colour) {
+  Table table(
+      {"TIER", ">LINKS", ">CLOSED", ">LEAST USED", ">MEAN", ">MOST USED", ">VARIATION", ">FLOWS A LINK", "FULLEST"});
+  const auto rounded = [](double value) { return std::to_string(std::lround(value)); };
+  for (const v1::TierView& tier : imbalance.tiers()) {
+    const bool any = tier.links() > 0;
+    table.add({{tier.tier()},
+               {std::to_string(tier.links())},
+               {std::to_string(tier.links_closed()), tier.links_closed() > 0 ? Tone::kWarning : Tone::kPlain},
+               {any ? percent(tier.utilisation().least()) : "-"},
+               {any ? percent(tier.utilisation().mean()) : "-"},
+               {any ? percent(tier.utilisation().most()) : "-"},
+               {any ? percent(tier.utilisation().variation()) : "-"},
+               {any ? rounded(tier.flows().least()) + " to " + rounded(tier.flows().most()) : "-"},
+               {tier.fullest()}});
+  }
+  std::string text = table.text(colour);
+  if (imbalance.slowest_ideal_bps() <= 0) return text + "no data flow with a known path: no share of the ideal\n";
+  return text + "slowest flow " + format_rate_bps(imbalance.slowest_now_bps()) + " by the load model, at best " +
+         format_rate_bps(imbalance.slowest_ideal_bps()) + ": " +
+         in_tone(percent(imbalance.lost_share()) + " lost",
+                 imbalance.lost_share() >= 0.05 ? Tone::kWarning : Tone::kGood, colour) +
+         "\n";
+}
+
 std::string render(const v1::LinkList& links, bool colour) {
   Table table({"FROM", "TO", ">CAPACITY", "STATE", ">FLOWS", ">LOAD", ">USED", "EVIDENCE"});
   for (const v1::LinkView& link : links.links()) {

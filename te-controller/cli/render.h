@@ -10,7 +10,9 @@ namespace te {
 /// What people read of an API reply; ends with a newline. `colour`: terminal colours.
 [[nodiscard]] std::string render(const v1::Status& status, bool colour);
 [[nodiscard]] std::string render(const v1::NodeList& nodes, bool colour);
+[[nodiscard]] std::string render(const v1::SwitchList& switches, bool colour);
 [[nodiscard]] std::string render(const v1::LinkList& links, bool colour);
+[[nodiscard]] std::string render(const v1::Imbalance& imbalance, bool colour);
 [[nodiscard]] std::string render(const v1::FlowList& flows, bool colour);
 [[nodiscard]] std::string render(const v1::PathList& paths, bool colour);
 [[nodiscard]] std::string render(const v1::Explanation& explanation, bool colour);

@@ -7,7 +7,6 @@
 namespace te {
 namespace {
 
-constexpr double kNsPerS = 1e9;
 constexpr std::size_t kPortsListed = 32;  // of those known for a path
 
 std::string_view provenance_of(const Flow& flow) {
@@ -20,19 +19,6 @@ std::string_view provenance_of(const Flow& flow) {
       return "set by us";
     case v1::PORT_SEEN:
       return "seen";
-    default:
-      return "unknown";
-  }
-}
-
-std::string_view to_text(v1::Source::State state) {
-  switch (state) {
-    case v1::Source::ON:
-      return "on";
-    case v1::Source::OFF:
-      return "off";
-    case v1::Source::NOT_SUPPORTED:
-      return "not supported";
     default:
       return "unknown";
   }
@@ -86,77 +72,6 @@ v1::FlowView Views::flow_view(const Flow& flow, const PlanIndex& plan, std::int6
     view.set_predicted_bps(plan.outcome->plan.rate_now_bps[planned->second]);
   }
   return view;
-}
-
-v1::NodeList Views::nodes(std::int64_t now_ns) {
-  v1::NodeList list;
-  for (NodeId id = 0; id < engine_->fabric().nodes().size(); ++id) {
-    const Node& node = engine_->fabric().node(id);
-    v1::NodeView& view = *list.add_nodes();
-    view.set_name(node.name);
-    view.set_kind(std::string(to_string(node.kind)));
-    if (!node.is_host()) {
-      const SwitchKnowledge known = engine_->knowledge().switch_knowledge(id);
-      view.set_ecmp(std::string(to_string(engine_->trials().manner(id))));
-      view.set_ecmp_evidence(engine_->trials().evidence(id));
-      view.set_epoch(static_cast<int>(known.epoch));
-      view.set_known_hops(static_cast<int>(known.hops));
-    }
-    const FleetNode* agent = engine_->fleet().node(node.name);
-    if (agent == nullptr) continue;
-    view.set_agent_connected(agent->connected);
-    view.set_agent_version(agent->hello.software_version());
-    view.set_flows(static_cast<int>(agent->flows.size()));
-    if (agent->connected && agent->reported_ns != 0) {
-      view.set_report_age_s(static_cast<double>(now_ns - agent->reported_ns) / kNsPerS);
-    }
-    for (const v1::Source& source : agent->hello.sources()) {
-      v1::SourceView& shown = *view.add_sources();
-      shown.set_name(source.name());
-      shown.set_state(std::string(to_text(source.state())));
-      shown.set_reason(source.reason());
-    }
-  }
-  return list;
-}
-
-std::vector<int> Views::elastic_flows_by_link(std::int64_t now_ns) {
-  std::vector<int> flows(engine_->fabric().links().size());
-  for (const auto& [id, flow] : engine_->fleet().flows()) {
-    if (flow.kind(now_ns) != FlowKind::kData) continue;
-    const ComposedPath path = engine_->knowledge().compose(id.pair(), flow.wire_port());
-    if (!path.reaches()) continue;
-    for (const LinkId link : path.links) ++flows[link];
-  }
-  return flows;
-}
-
-v1::LinkList Views::links(std::int64_t now_ns) {
-  const Fabric& fabric = engine_->fabric();
-  std::vector<double> load(fabric.links().size());
-  for (const auto& [id, flow] : engine_->fleet().flows()) {
-    const ComposedPath path = engine_->knowledge().compose(id.pair(), flow.wire_port());
-    if (!path.reaches()) continue;
-    for (const LinkId link : path.links) load[link] += flow.last_rates().rate_bps;
-  }
-  const std::vector<int> elastic = elastic_flows_by_link(now_ns);
-  v1::LinkList list;
-  for (LinkId id = 0; id < fabric.links().size(); ++id) {
-    const Link& link = fabric.link(id);
-    v1::LinkView& view = *list.add_links();
-    view.set_from(fabric.port_name(link.from_port));
-    view.set_to(fabric.port_name(link.to_port));
-    view.set_capacity_bps(link.capacity_bps);
-    const diagnosis::LinkStatus& health = engine_->link_watch().status(id);
-    view.set_state(std::string(to_string(health.condition)));
-    if (health.since_ns != 0) view.set_since_s(engine_->wall_s(health.since_ns));
-    view.set_evidence(health.evidence);
-    view.set_takes_flows(link.state == LinkState::kHealthy || link.state == LinkState::kUnknown);
-    view.set_elastic_flows(elastic[id]);
-    view.set_load_bps(load[id]);
-    view.set_utilisation(load[id] / link.capacity_bps);
-  }
-  return list;
 }
 
 Result<v1::FlowList> Views::flows(const std::string& node, std::int64_t now_ns) {

@@ -20,7 +20,9 @@ class Views {
   /// Without `version` and `topology`, which the program knows; its own warnings come after those of the engine.
   [[nodiscard]] v1::Status status(std::int64_t now_ns);
   [[nodiscard]] v1::NodeList nodes(std::int64_t now_ns);
+  [[nodiscard]] v1::SwitchList switches(std::int64_t now_ns);
   [[nodiscard]] v1::LinkList links(std::int64_t now_ns);
+  [[nodiscard]] v1::Imbalance imbalance(std::int64_t now_ns);
   /// `node`: only flows that it sends or receives; empty: all. An Error: no such host.
   [[nodiscard]] Result<v1::FlowList> flows(const std::string& node, std::int64_t now_ns);
   /// Between hosts or addresses. An Error: it names nothing, or is ambiguous.
@@ -41,6 +43,8 @@ class Views {
   [[nodiscard]] v1::FlowView flow_view(const Flow& flow, const PlanIndex& plan, std::int64_t now_ns);
   [[nodiscard]] std::vector<v1::PathView> path_views(const AddressPair& pair, std::int64_t now_ns);
   [[nodiscard]] std::vector<int> elastic_flows_by_link(std::int64_t now_ns);
+  /// IP bits/s measured, of flows whose path is known.
+  [[nodiscard]] std::vector<double> load_by_link();
   [[nodiscard]] Result<std::vector<IpAddress>> addresses_of(const std::string& text) const;
   [[nodiscard]] std::string why(const Flow& flow, std::int64_t now_ns) const;
   void add_warnings(v1::Status& status, std::int64_t now_ns) const;

@@ -64,6 +64,32 @@ TEST(Render, SaysSoWhenThereIsNothing) {
   EXPECT_EQ(render(v1::MoveList(), false), "no moves yet\n");
   EXPECT_EQ(render(v1::FlowList(), false), "no RoCE flows seen\n");
   EXPECT_NE(render(v1::PlanView(), false).find("nothing to move\n"), std::string::npos);
+  EXPECT_NE(render(v1::Imbalance(), false).find("no data flow with a known path"), std::string::npos);
+}
+
+TEST(Render, TellsWhatAnUnevenTierCosts) {
+  v1::Imbalance imbalance;
+  imbalance.set_slowest_now_bps(75e6);
+  imbalance.set_slowest_ideal_bps(100e6);
+  imbalance.set_lost_share(0.25);
+  v1::TierView& tier = *imbalance.add_tiers();
+  tier.set_tier("leaf -> spine");
+  tier.set_links(4);
+  tier.mutable_flows()->set_most(3);
+  tier.set_fullest("leaf1:spine2 -> spine2:leaf1");
+  const std::string text = render(imbalance, false);
+  for (const char* part : {"0 to 3", "leaf1:spine2", "75 Mbit/s", "at best 100 Mbit/s: 25% lost"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+}
+
+TEST(Render, NamesSwitchesThatDoNotChooseByThePort) {
+  v1::SwitchList list;
+  v1::SwitchView& one = *list.add_switches();
+  one.set_name("leaf1");
+  one.set_ecmp("varies");
+  one.set_ecmp_evidence("4 of 5 repeated probes went another way");
+  EXPECT_NE(render(list, false).find("varies"), std::string::npos);
+  EXPECT_NE(render(list, false).find("4 of 5 repeated"), std::string::npos);
 }
 
 TEST(ApiClient, SaysWhatToDoWhenNobodyAnswers) {

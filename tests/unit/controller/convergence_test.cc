@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "te-controller/engine/views.h"
 #include "tests/support/repeats.h"
 #include "tests/unit/controller/simulation.h"
 
@@ -123,6 +124,44 @@ TEST(Observe, FindsOutThatSwitchesHashAnew) {
   simulation.rehash();
   simulation.run_for(35 * kSecond);
   EXPECT_NEAR(simulation.engine().last_plan().plan.slowest_now_bps, simulation.slowest_bps(), 0.1 * kIdealBps);
+}
+
+const v1::TierView* tier(const v1::Imbalance& view, const std::string& name) {
+  const auto found = std::ranges::find(view.tiers(), name, &v1::TierView::tier);
+  return found == view.tiers().end() ? nullptr : &*found;
+}
+
+TEST(Observe, ShowsHowUnevenlyFlowsLieAndThatMovesMakeItEven) {
+  Simulation simulation(seeded(1));
+  simulation.connect_agents();
+  simulation.run_for(5 * kSecond);
+  Views views(simulation.engine());
+  const v1::Imbalance before = views.imbalance(simulation.now());
+  ASSERT_NE(tier(before, "leaf -> spine"), nullptr);
+  EXPECT_EQ(tier(before, "leaf -> spine")->links(), 8);
+  EXPECT_GT(tier(before, "leaf -> spine")->flows().variation(), 0.2);
+  EXPECT_GE(before.lost_share(), 1.0 / 3 - 0.01);  // three or more of eight flows on one of four uplinks
+  EXPECT_DOUBLE_EQ(tier(before, "host -> leaf")->flows().variation(), 0);
+
+  ASSERT_TRUE(simulation.engine().set_acting(true, simulation.now()).ok());
+  ASSERT_GE(simulation.run_until_slowest(kNearIdeal, 3 * kSecond, 10 * kSecond), 0);
+  const v1::Imbalance after = views.imbalance(simulation.now());
+  EXPECT_DOUBLE_EQ(tier(after, "leaf -> spine")->flows().variation(), 0);
+  EXPECT_NEAR(tier(after, "spine -> leaf")->utilisation().variation(), 0, 0.02);
+  EXPECT_NEAR(after.lost_share(), 0, 0.01);
+
+  simulation.set_cable("leaf1", "spine2", false);
+  simulation.run_for(5 * kSecond);
+  const v1::Imbalance broken = views.imbalance(simulation.now());
+  EXPECT_EQ(tier(broken, "leaf -> spine")->links(), 7);
+  EXPECT_EQ(tier(broken, "leaf -> spine")->links_closed(), 1);
+  const v1::SwitchList switches = views.switches(simulation.now());
+  for (const v1::SwitchView& one : switches.switches()) {
+    EXPECT_EQ(one.links_down(), one.name() == "leaf1" || one.name() == "spine2" ? 1 : 0) << one.name();
+    EXPECT_EQ(one.links(), one.kind() == "leaf" ? 8 : 2) << one.name();
+    EXPECT_EQ(one.elastic_flows() > 0, one.name() != "spine2") << one.name();  // it leads nowhere any more
+    EXPECT_EQ(one.ecmp(), one.kind() == "leaf" ? "by port" : "unknown") << one.name();
+  }
 }
 
 TEST(ActOff, KeepsWhatIsSteered) {

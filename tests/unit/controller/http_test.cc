@@ -113,8 +113,9 @@ TEST_F(ApiTest, PrintsEveryPrimitiveFieldUnderItsProtoName) {
 }
 
 TEST_F(ApiTest, AnswersEveryViewOfAnEmptyFleet) {
-  for (const char* target : {"/v1/status", "/v1/nodes", "/v1/links", "/v1/flows", "/v1/flows?node=h1", "/v1/plan",
-                             "/v1/moves?limit=5", "/v1/paths?source=h1&destination=10.2.1.2"}) {
+  for (const char* target :
+       {"/v1/status", "/v1/nodes", "/v1/links", "/v1/flows", "/v1/flows?node=h1", "/v1/plan", "/v1/switches",
+        "/v1/imbalance", "/v1/moves?limit=5", "/v1/paths?source=h1&destination=10.2.1.2"}) {
     EXPECT_EQ(ask("GET", target).status, 200) << target;
   }
   EXPECT_NE(ask("GET", "/v1/paths?source=h1&destination=10.2.1.2").body.find("no flow runs between them"),
