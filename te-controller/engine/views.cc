@@ -67,6 +67,10 @@ v1::FlowView Views::flow_view(const Flow& flow, const PlanIndex& plan, std::int6
   const v1::FlowReport& report = flow.measured().report;
   view.set_naks(static_cast<double>(report.nak_sequence() + report.nak_rnr() + report.nak_other()));
   view.set_duplicates(static_cast<double>(report.duplicate_packets()));
+  if (flow.egress) {
+    view.set_packets_sent(static_cast<double>(flow.egress->report.packets()));
+    view.set_packets_steered(static_cast<double>(flow.egress->report.steered_packets()));
+  }
   const auto planned = plan.flow.find(flow.id);
   if (planned != plan.flow.end() && planned->second < plan.outcome->plan.rate_now_bps.size()) {
     view.set_predicted_bps(plan.outcome->plan.rate_now_bps[planned->second]);
