@@ -19,6 +19,7 @@ constexpr std::int64_t kProofNs = 500 * kNsPerMs;
 constexpr std::int64_t kFirstBackOffNs = 500 * kNsPerMs;
 constexpr std::int64_t kLongestBackOffNs = 30'000 * kNsPerMs;
 constexpr int kLostIntervals = 2;
+constexpr int kFirstIntervals = 2;  // of a session, until its rates are whole
 constexpr std::uint32_t kProbesOfTrace = 2;
 constexpr int kGreetings = 4;  // at a time
 
@@ -147,10 +148,17 @@ bool LinkWatch::does_not_arrive(const Flow& flow, const Track& track, std::int64
   if (!flow.egress || !flow.ingress) return false;
   const FleetNode* receiver = parts_.fleet->node(flow.ingress->node);
   if (receiver == nullptr || !receiver->connected || parts_.fleet->sender(flow) == nullptr) return false;
-  if (track.arrived_ns == 0 || now_ns - track.arrived_ns < kLostIntervals * interval_ns_) return false;
+  // An agent that has just come back has no rates yet, nor what arrived meanwhile.
+  const std::int64_t since_ns = std::max(track.arrived_ns, receiver->changed_ns + kFirstIntervals * interval_ns_);
+  if (now_ns - since_ns < kLostIntervals * interval_ns_) return false;
   const auto& sent = flow.egress->history;
   return std::ranges::any_of(
-      sent, [&](const RateSample& sample) { return sample.rate_bps > 0 && sample.begin_ns >= track.arrived_ns; });
+      sent, [&](const RateSample& sample) { return sample.rate_bps > 0 && sample.begin_ns >= since_ns; });
+}
+
+bool LinkWatch::lost(const FlowId& flow) const {
+  const auto found = tracks_.find(flow);
+  return found != tracks_.end() && found->second.lost;
 }
 
 void LinkWatch::look_at(const Flow& flow, std::int64_t now_ns) {

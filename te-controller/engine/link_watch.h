@@ -56,6 +56,8 @@ class LinkWatch {
   std::vector<Change> judge(std::int64_t now_ns);
   std::vector<Outgoing> take_outgoing() { return tracer_.take_outgoing(); }
 
+  /// What the flow sends does not arrive, as its two hosts say.
+  [[nodiscard]] bool lost(const FlowId& flow) const;
   [[nodiscard]] const diagnosis::LinkStatus& status(LinkId link) const { return health_.status(link); }
 
  private:

@@ -119,20 +119,22 @@ std::shared_ptr<const PlanJob> PlanBuilder::build(std::shared_ptr<const Fabric> 
     planned.measured_bps = flow.last_rates().rate_bps;
     planned.current_path = index_of(job->input.paths, pair, parts_.knowledge->compose(id.pair(), port));
     planned.current_port = port;
-    // A flow on a way that takes none is moved whatever it is, and whenever it was moved last.
+    // A flow on a way that takes none, or by which nothing arrives, is moved whatever it is, and whenever it was last.
     const bool closed = planned.current_path != traffic::kUnknownPath &&
                         !traffic::takes_flows(*job->fabric, job->input.paths.links(planned.current_path));
-    planned.immovable = closed ? unsteerable(flow) : immovable(flow, now_ns);
+    planned.must_leave = planned.current_path == traffic::kUnknownPath && parts_.link_watch->lost(id);
+    const bool forced = closed || planned.must_leave;
+    planned.immovable = forced ? unsteerable(flow) : immovable(flow, now_ns);
     if (planned.immovable.empty() && planned.current_path != traffic::kUnknownPath) {
       planned.immovable = not_by_port(*job->fabric, job->input.paths.links(planned.current_path), id.pair(), closed);
     }
     candidates.clear();
-    if ((planned.elastic || closed) && planned.immovable.empty()) {
+    if ((planned.elastic || forced) && planned.immovable.empty()) {
       for (std::size_t i = 0; i < pair.indices.size(); ++i) {
         const std::uint16_t to = port_for(pair.options, i, flow, port);
         // A port that may lead onto several parallel links is offered once.
         const bool offered = std::ranges::any_of(candidates, [to](const auto& other) { return other.port == to; });
-        const bool by_port = not_by_port(*job->fabric, pair.options.paths[i].links, id.pair(), closed).empty();
+        const bool by_port = not_by_port(*job->fabric, pair.options.paths[i].links, id.pair(), forced).empty();
         if (to != 0 && !offered && by_port) candidates.push_back({.path = pair.indices[i], .port = to});
       }
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "te-controller/engine/fleet.h"
+#include "te-controller/engine/link_watch.h"
 #include "te-controller/engine/mover.h"
 #include "te-controller/engine/options.h"
 #include "te-controller/engine/switch_trial.h"
@@ -55,6 +56,7 @@ class PlanBuilder {
     EcmpKnowledge* knowledge;
     const Mover* mover;
     const SwitchTrials* trials;
+    const LinkWatch* link_watch;
   };
   PlanBuilder(const Parts& parts, const PlanningOptions& options) : parts_(parts), options_(options) {}
 

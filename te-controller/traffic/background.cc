@@ -19,9 +19,9 @@ std::vector<PlannedMove> background_off_closed_links(const Fabric& fabric, const
   };
   for (std::size_t index = 0; index < input.flows.size(); ++index) {
     const PlanFlow& flow = input.flows[index];
-    if (flow.elastic || flow.current_path == kUnknownPath || !flow.immovable.empty()) continue;
-    const auto now = input.paths.links(flow.current_path);
-    if (takes_flows(fabric, now)) continue;
+    const bool known = flow.current_path != kUnknownPath;
+    if (flow.elastic || !flow.immovable.empty() || (!known && !flow.must_leave)) continue;
+    if (known && takes_flows(fabric, input.paths.links(flow.current_path))) continue;
     const Candidate* best = nullptr;
     for (const Candidate& one : std::span(input.candidates).subspan(flow.first_candidate, flow.candidate_count)) {
       if (!takes_flows(fabric, input.paths.links(one.path))) continue;
@@ -37,7 +37,7 @@ std::vector<PlannedMove> background_off_closed_links(const Fabric& fabric, const
     move.from_port = flow.current_port;
     move.to_port = best->port;
     move.forced = true;
-    move.reason = closed_link(fabric, now);
+    move.reason = why_it_leaves(fabric, input, index);
     move.refuted_by =
         "a probe of port " + std::to_string(best->port) + " that goes otherwise than by " + switches(fabric, to);
     moves.push_back(std::move(move));

@@ -7,8 +7,8 @@
 
 namespace te::traffic {
 
-/// Moves of background flows (acknowledgements) off paths that are down or drained, spread over those that are not.
-/// They are no load worth balancing, but what waits for them stands still.
+/// Moves of background flows (acknowledgements) off paths that are down or drained or by which nothing arrives, spread
+/// over the others. They are no load worth balancing, but what waits for them stands still.
 [[nodiscard]] std::vector<PlannedMove> background_off_closed_links(const Fabric& fabric, const PlanInput& input);
 
 }  // namespace te::traffic

@@ -65,18 +65,19 @@ class Compiler {
 
   void add_flow(std::size_t index) {
     const PlanFlow& flow = input_.flows[index];
-    if (flow.current_path == kUnknownPath) {
+    const bool known = flow.current_path != kUnknownPath;
+    if (!known && !flow.must_leave) {
       ++problem_.unknown_path_flows;
       return;
     }
-    const bool stays_usable = usable_[flow.current_path] != 0;
-    if (live(flow.current_path)) problem_.start_path[index] = flow.current_path;
+    const bool stays_usable = known && usable_[flow.current_path] != 0;
+    if (known && live(flow.current_path)) problem_.start_path[index] = flow.current_path;
     options_.clear();
     if (stays_usable) options_.push_back({flow.current_path, flow.current_port});
     if (flow.immovable.empty()) {
       for (std::uint32_t i = 0; i < flow.candidate_count; ++i) {
         const Candidate& candidate = input_.candidates[flow.first_candidate + i];
-        if (usable_[candidate.path] != 0 && !same_links(candidate.path, flow.current_path))
+        if (usable_[candidate.path] != 0 && !(known && same_links(candidate.path, flow.current_path)))
           options_.push_back(candidate);
       }
     }
@@ -85,10 +86,10 @@ class Compiler {
       return;
     }
     if (!stays_usable) {
-      note(flow.label + " is on a link that is down or drained and stays: " +
-           (flow.immovable.empty() ? "no port is known that leads another way" : flow.immovable));
+      note(flow.label + (known ? " is on a link that is down or drained" : " does not arrive") +
+           " and stays: " + (flow.immovable.empty() ? "no port is known that leads another way" : flow.immovable));
     }
-    if (live(flow.current_path)) add_fixed(index, input_.paths.links(flow.current_path));
+    if (known && live(flow.current_path)) add_fixed(index, input_.paths.links(flow.current_path));
   }
 
   void add_unit(std::size_t index, bool stays_usable) {

@@ -46,8 +46,7 @@ std::string reason(const Fabric& fabric, const Problem& problem, const Placement
          (relieves ? "" : "; makes room for other moves of this plan");
 }
 
-}  // namespace
-
+/// The first link of a path that takes no flows, and why.
 std::string closed_link(const Fabric& fabric, std::span<const LinkId> links) {
   for (const LinkId link : links) {
     if (!takes_flows(fabric, {&link, 1})) {
@@ -55,6 +54,14 @@ std::string closed_link(const Fabric& fabric, std::span<const LinkId> links) {
     }
   }
   return "its path is closed";
+}
+
+}  // namespace
+
+std::string why_it_leaves(const Fabric& fabric, const PlanInput& input, std::size_t flow) {
+  const PathIndex path = input.flows[flow].current_path;
+  if (path == kUnknownPath) return "what it sends does not arrive, and its way is not known";
+  return closed_link(fabric, input.paths.links(path));
 }
 
 std::string switches(const Fabric& fabric, std::span<const LinkId> links) {
@@ -89,8 +96,7 @@ void describe_moves(const Fabric& fabric, const PlanInput& input, const Problem&
     move.predicted_gain_bps = (dead > 0 ? 0 : after.slowest_bps()) - plan.slowest_now_bps;
     move.flow_before_bps = plan.rate_now_bps[flow];
     move.flow_after_bps = plan.rate_after_moves_bps[flow];
-    move.reason = move.forced ? closed_link(fabric, input.paths.links(move.from_path))
-                              : reason(fabric, problem, before, after, from, to);
+    move.reason = move.forced ? why_it_leaves(fabric, input, flow) : reason(fabric, problem, before, after, from, to);
     move.refuted_by = "a probe of port " + std::to_string(move.to_port) + " that goes otherwise than by " +
                       switches(fabric, input.paths.links(move.to_path)) + ", or the flow below " +
                       format_rate_bps(kMissed * move.flow_after_bps) + " while all flows are active";

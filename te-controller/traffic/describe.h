@@ -15,8 +15,8 @@ namespace te::traffic {
 void describe_moves(const Fabric& fabric, const PlanInput& input, const Problem& problem, const Placement& now,
                     const Placement& goal, const std::vector<std::uint32_t>& order, Plan& plan);
 
-/// The first link of a path that takes no flows, and why.
-[[nodiscard]] std::string closed_link(const Fabric& fabric, std::span<const LinkId> links);
+/// Why a flow must leave its path: the first link that takes no flows; or that nothing arrives.
+[[nodiscard]] std::string why_it_leaves(const Fabric& fabric, const PlanInput& input, std::size_t flow);
 /// The names of the switches of a path.
 [[nodiscard]] std::string switches(const Fabric& fabric, std::span<const LinkId> links);
 

@@ -19,13 +19,14 @@ struct Candidate {
 };
 
 /// One direction of a flow. Elastic flows take what they get; the others (ACKs, idle) are background at their measured
-/// rate. A flow is moved only when `immovable` is empty, and a background flow only off a link that is down or drained.
+/// rate. A flow is moved only when `immovable` is empty, and a background flow only where it must be.
 struct PlanFlow {
   std::string label;  ///< for reasons: "h1 -> h4 QP 0x1a2b"
   bool elastic = true;
   double measured_bps = 0;                ///< background load of a flow that is not elastic, IP bits/s
   PathIndex current_path = kUnknownPath;  ///< parallel links not told apart: any one of them
   std::uint16_t current_port = 0;
+  bool must_leave = false;            ///< nothing arrives by its path, which is unknown: any known one is better
   std::string immovable;              ///< why it must stay ("in cool-down, 2.1 s left"); empty: may be moved
   std::uint32_t first_candidate = 0;  ///< into PlanInput::candidates
   std::uint32_t candidate_count = 0;
@@ -58,7 +59,7 @@ struct PlannedMove {
   PathIndex to_path = kUnknownPath;
   std::uint16_t from_port = 0;
   std::uint16_t to_port = 0;
-  bool forced = false;            ///< off a down or drained link
+  bool forced = false;            ///< off a down or drained link, or an unknown path by which nothing arrives
   double predicted_gain_bps = 0;  ///< of the slowest flow, by this move together with those before it
   double flow_before_bps = 0;     ///< this flow: predicted now
   double flow_after_bps = 0;      ///< and after all moves of this cycle

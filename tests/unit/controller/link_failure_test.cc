@@ -85,6 +85,13 @@ TEST_P(LinkFailure, FlowsLeaveADeadLinkAtOnceAndComeBackWhenItIsMended) {
   EXPECT_LE(simulation.busiest_switch_second(), 200U);
 }
 
+TEST_P(LinkFailure, FlowsLeaveADeadLinkThoughTheirWayWasNotKnownYet) {
+  simulation.connect_agents();
+  simulation.run_for(350 * kMs);  // all have told of their flows, few have been probed
+  simulation.set_cable("leaf1", "spine" + std::to_string(1 + std::get<0>(GetParam()) % 4), false);
+  ASSERT_GE(run_until_unbroken(6 * kSecond), 0) << simulation.broken_flows() << " flows still broken";
+}
+
 /// Packets that overtake each other break the sequence as lost ones do.
 class Spraying : public ::testing::TestWithParam<std::uint64_t> {
  protected:

@@ -199,6 +199,26 @@ TEST_F(QuickstartPlan, UnknownPathsCountForNothingAndAreReported) {
   for (const PlannedMove& move : found.moves) EXPECT_GE(move.flow, 6U);
 }
 
+TEST_F(QuickstartPlan, AFlowThatDoesNotArriveLeavesItsUnknownPathForAnyKnownOne) {
+  for (const bool elastic : {true, false}) {
+    Instance instance = crowded();
+    instance.input.limits.moves_per_cycle = 0;
+    PlanFlow& lost = instance.input.flows[0];
+    lost.current_path = kUnknownPath;
+    lost.must_leave = true;
+    lost.elastic = elastic;
+    const Plan found = plan(fabric, instance.input);
+    ASSERT_EQ(found.moves.size(), 1U);
+    EXPECT_EQ(found.moves[0].flow, 0U);
+    EXPECT_TRUE(found.moves[0].forced);
+    EXPECT_NE(found.moves[0].to_path, kUnknownPath);
+    EXPECT_EQ(found.moves[0].reason, "what it sends does not arrive, and its way is not known");
+    EXPECT_EQ(found.unknown_path_flows, 0U);
+    lost.candidate_count = 0;
+    EXPECT_TRUE(plan(fabric, instance.input).moves.empty());
+  }
+}
+
 TEST_F(QuickstartPlan, APlanOfNoFlowsIsEmpty) {
   const Plan found = plan(fabric, PlanInput{});
   EXPECT_TRUE(found.moves.empty());
