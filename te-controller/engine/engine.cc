@@ -38,6 +38,7 @@ Engine::Engine(Fabric fabric, const EngineOptions& options, std::int64_t now_ns,
       routing_(*fabric_),
       knowledge_(routing_),
       fleet_(*fabric_),
+      attendance_(fleet_, now_ns, options.report_interval_ms * kNsPerMs),
       prober_(routing_, knowledge_, options.probing),
       link_watch_(
           {.fabric = fabric_.get(), .fleet = &fleet_, .knowledge = &knowledge_, .prober = &prober_, .trials = &trials_},
@@ -80,6 +81,8 @@ v1::HelloReply Engine::on_hello(const std::string& node, const v1::Hello& hello,
   // Nothing changes before all of the Hello is found good: a session of the node may be there and go on.
   auto accepted = fleet_.may_connect(node, hello);
   if (accepted) accepted = steering_.connected(node, hello);
+  if (accepted) accepted = mover_.take_hello(node, hello, now_ns);
+  if (accepted) attendance_.leaves(node, now_ns);  // where this session takes the place of one that did not end
   if (accepted) accepted = fleet_.connect(node, hello, now_ns);
   if (!accepted) {
     reply.set_reason(accepted.error().message);
@@ -92,6 +95,7 @@ v1::HelloReply Engine::on_hello(const std::string& node, const v1::Hello& hello,
 }
 
 void Engine::on_gone(const std::string& node, std::int64_t now_ns) {
+  attendance_.leaves(node, now_ns);
   fleet_.disconnect(node, now_ns);
   prober_.disconnected(node);
   link_watch_.gone(node, now_ns);
@@ -160,61 +164,6 @@ void Engine::tick(std::int64_t now_ns, std::int64_t wall_us) {
   const std::size_t under_way = mover_.under_way();
   mover_.observe(now_ns);
   plan_stale_ |= mover_.under_way() != under_way;
-}
-
-/// Who answers once can be missed later.
-void Engine::note_answers(const v1::ProbeResult& result) {
-  for (const v1::ProbeAnswer& answer : result.answers()) {
-    if (answer.responder().empty()) continue;
-    const auto address = IpAddress::from_bytes(
-        {reinterpret_cast<const std::uint8_t*>(answer.responder().data()), answer.responder().size()});
-    const auto port = address ? fabric_->find_address(*address) : std::nullopt;
-    if (!port) continue;
-    link_watch_.heard(fabric_->port(*port).node);
-    trials_.heard(fabric_->port(*port).node);
-  }
-}
-
-void Engine::try_switches(std::int64_t now_ns) {
-  const auto active = [&](const AddressPair& pair) { return prober_.target(pair) != nullptr; };
-  for (const auto& [pair, port] : trials_.wanted(active, now_ns)) prober_.verify(pair, port);
-  if (!trials_.take_changed()) return;
-  plan_stale_ = true;
-  for (NodeId node = 0; node < fabric_->nodes().size(); ++node) {
-    const SwitchManner manner = trials_.manner(node);
-    if (manner == SwitchManner::kSilent) silent_.insert(node);
-    if (manner != SwitchManner::kSilent && silent_.erase(node) > 0) prober_.knowledge_changed();
-    if (manner == SwitchManner::kIgnoresPort || manner == SwitchManner::kVaries) {
-      const bool news = distrusted_.insert(node).second;
-      if (news && manner == SwitchManner::kVaries) link_watch_.forget_losses();
-    }
-    if (manner != SwitchManner::kByPort) continue;
-    const bool refused = knowledge_.switch_knowledge(node).state == SwitchEcmp::kNotAFunction;
-    if (distrusted_.erase(node) == 0 && !refused) continue;
-    knowledge_.trust_again(node);  // what was learned while it chose otherwise is worth nothing
-    prober_.knowledge_changed();
-  }
-}
-
-void Engine::watch_links(std::int64_t now_ns) {
-  bool paths = false;
-  for (const LinkWatch::Change& change : link_watch_.judge(now_ns)) {
-    link_news_.push_back(fabric_->link_name(change.link) + " was " + std::string(to_string(change.before)) + ", is " +
-                         std::string(to_string(change.now.condition)) +
-                         (change.now.evidence.empty() ? "" : ": " + change.now.evidence));
-    paths |= change.paths;
-  }
-  if (!paths) return;
-  snapshot_.reset();
-  for (const NodeId node : knowledge_.sync()) {
-    trials_.begin_anew(node);
-    link_news_.push_back(fabric_->node(node).name + " hashes over another group now: its ports are probed again");
-  }
-  prober_.knowledge_changed();
-  mover_.supersede_all("a link changed meanwhile: rates before and after do not compare");
-  links_changed_ns_ = now_ns;
-  plan_stale_ = true;
-  planned_ns_ = 0;  // plan at once
 }
 
 void Engine::forget(std::int64_t now_ns) {
@@ -297,7 +246,20 @@ void Engine::finish_cycle(PlanOutcome outcome, std::int64_t now_ns) {
   planning_ = false;
   ++plan_cycles_;
   last_plan_ = std::move(outcome);
-  if (mode_ == Mode::kAct) carry_out(!mover_.may_start(now_ns) || !paths_explored(now_ns), now_ns);
+  held_by_store_ = !store_problem_.empty();
+  if (mode_ == Mode::kAct) carry_out(!mover_.may_start(now_ns) || !hold(now_ns).empty(), now_ns);
+}
+
+std::string Engine::hold(std::int64_t now_ns) const {
+  if (!store_problem_.empty()) return "decisions are not stored: " + store_problem_;
+  const std::string missing = attendance_.missing(now_ns);
+  if (!missing.empty()) return "the agent of " + missing + " is expected back, and others may be";
+  return paths_explored(now_ns) ? "" : "paths are explored";
+}
+
+void Engine::set_store_problem(const std::string& problem) {
+  store_problem_ = problem;
+  if (problem.empty() && std::exchange(held_by_store_, false)) plan_stale_ = true;
 }
 
 v1::MoveView Engine::record_of(const PlanOutcome& outcome, const traffic::PlannedMove& move) const {

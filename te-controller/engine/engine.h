@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "te-controller/engine/attendance.h"
 #include "te-controller/engine/fleet.h"
 #include "te-controller/engine/ledger.h"
 #include "te-controller/engine/link_watch.h"
@@ -87,6 +88,10 @@ class Engine {
   [[nodiscard]] double wall_s(std::int64_t now_ns) const;
   /// False while paths of data flows are still being explored.
   [[nodiscard]] bool paths_explored(std::int64_t now_ns) const;
+  /// Why nothing but what must leave its way is moved now; empty: moves are not held.
+  [[nodiscard]] std::string hold(std::int64_t now_ns) const;
+  /// Why the next decisions could not be stored now, or earlier ones are not yet; empty: they are, and can.
+  void set_store_problem(const std::string& problem);
   /// The ledger entry of a planned move, as it stands in `outcome`.
   [[nodiscard]] v1::MoveView record_of(const PlanOutcome& outcome, const traffic::PlannedMove& move) const;
   [[nodiscard]] bool steered(const Flow& flow) const;
@@ -108,6 +113,7 @@ class Engine {
   Routing routing_;
   EcmpKnowledge knowledge_;
   Fleet fleet_;
+  Attendance attendance_;
   Prober prober_;
   LinkWatch link_watch_;
   SwitchTrials trials_;
@@ -135,6 +141,8 @@ class Engine {
   std::vector<std::string> link_news_;
   std::set<NodeId> distrusted_;  ///< switches that did not choose by the port when last seen
   std::set<NodeId> silent_;      ///< switches that answered no probe when last seen
+  std::string store_problem_;
+  bool held_by_store_ = false;  ///< a plan was not carried out for it
 };
 
 }  // namespace te

@@ -127,6 +127,14 @@ const FleetNode* Fleet::sender(const Flow& flow) const {
   return found != nullptr && found->connected ? found : nullptr;
 }
 
+const FlowEnd* Fleet::heard_end(const Flow& flow) const {
+  for (const std::optional<FlowEnd>* end : {&flow.ingress, &flow.egress}) {
+    const FleetNode* reporter = *end ? node((*end)->node) : nullptr;
+    if (reporter != nullptr && reporter->connected) return &**end;
+  }
+  return nullptr;
+}
+
 bool Fleet::speaks_for(const std::string& node, const Parsed& parsed) const {
   const FlowId& id = parsed.end.id;
   const auto port = fabric_->find_address(parsed.end.egress ? id.source : id.destination);

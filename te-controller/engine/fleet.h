@@ -74,6 +74,8 @@ class Fleet {
   [[nodiscard]] const FleetNode* node(const std::string& name) const;
   /// The connected node that sends the flow; null when there is none.
   [[nodiscard]] const FleetNode* sender(const Flow& flow) const;
+  /// The end that measures goodput best of those whose agents are connected; null when there is none.
+  [[nodiscard]] const FlowEnd* heard_end(const Flow& flow) const;
   /// Reports of flows whose source or destination is another node's, or whose end another node reports: an agent speaks
   /// only for its own.
   [[nodiscard]] std::uint64_t foreign_reports() const { return foreign_reports_; }

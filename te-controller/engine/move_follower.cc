@@ -42,6 +42,10 @@ void MoveFollower::take(const std::string& node, const SteeringNews& news, std::
       ledger_->apply(move.number, MoveEvent::kFail, "the agent could not: " + failure->second);
       continue;
     }
+    const auto held = news.programmed.find(move.key);
+    const Flow* flow = fleet_->find(id);
+    const bool own = flow != nullptr && flow->source_port() == move.port;            // wants no entry
+    if (held == news.programmed.end() ? !own : held->second != move.port) continue;  // still at it
     move.programmed = true;
     ledger_->programmed(move.number, now_ns - move.sent_ns);
   }

@@ -2,8 +2,11 @@
 #include "te-controller/engine/mover.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
+
+#include "te-controller/engine/rate_history.h"
 
 namespace te {
 
@@ -14,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kReportLimitNs = 5000 * kNsPerMs;   // for the agent to say that it is in force
+constexpr std::int64_t kAwayLimitNs = 10'000 * kNsPerMs;   // for an agent to come back with it
 constexpr std::int64_t kWireLimitNs = 3000 * kNsPerMs;     // for an active flow to show its new port
 constexpr std::int64_t kPathLimitNs = 3000 * kNsPerMs;     // for the fresh probe
 constexpr std::int64_t kJudgeLimitNs = 30'000 * kNsPerMs;  // a flow that pauses this long is not judged by its rate
@@ -21,44 +25,7 @@ constexpr std::int64_t kDeadLimitNs = 5000 * kNsPerMs;     // for a moved flow t
 constexpr std::int64_t kExpectationNs = 2000 * kNsPerMs;   // then what is seen on the wire counts again
 constexpr std::size_t kIntervalsBefore = 4;
 constexpr int kWorseToTakeBack = 2;  // verdicts in a row
-
-/// Mean rate over the samples that began at or after `from_ns` (a fifth of an interval of jitter allowed), of those at
-/// least half as fast as the fastest: jobs pause to compute.
-double active_rate(const FlowEnd& end, std::int64_t from_ns, std::size_t newest) {
-  double fastest = 0;
-  const std::size_t skip = end.history.size() > newest ? end.history.size() - newest : 0;
-  const auto counts = [&](const RateSample& sample) {
-    return sample.begin_ns + (sample.end_ns - sample.begin_ns) / 5 >= from_ns;
-  };
-  for (std::size_t i = skip; i < end.history.size(); ++i) {
-    if (counts(end.history[i])) fastest = std::max(fastest, end.history[i].rate_bps);
-  }
-  double sum = 0;
-  int samples = 0;
-  for (std::size_t i = skip; i < end.history.size(); ++i) {
-    if (!counts(end.history[i]) || end.history[i].rate_bps * 2 < fastest) continue;
-    sum += end.history[i].rate_bps;
-    ++samples;
-  }
-  return samples == 0 ? 0 : sum / samples;
-}
-
-bool bursty(const FlowEnd& end, std::size_t newest) {
-  const std::size_t skip = end.history.size() > newest ? end.history.size() - newest : 0;
-  double slowest = end.history.empty() ? 0 : end.history.back().rate_bps;
-  double fastest = slowest;
-  for (std::size_t i = skip; i < end.history.size(); ++i) {
-    slowest = std::min(slowest, end.history[i].rate_bps);
-    fastest = std::max(fastest, end.history[i].rate_bps);
-  }
-  return slowest * 2 < fastest;
-}
-
-std::size_t intervals_since(const FlowEnd& end, std::int64_t from_ns) {
-  return static_cast<std::size_t>(std::ranges::count_if(end.history, [&](const RateSample& sample) {
-    return sample.begin_ns + (sample.end_ns - sample.begin_ns) / 5 >= from_ns;
-  }));
-}
+constexpr std::uint64_t kAnyRevision = std::numeric_limits<std::uint64_t>::max();
 
 /// Same links, or where parallel links are not told apart the same switches.
 bool same_way(const Fabric& fabric, const ComposedPath& seen, const std::vector<LinkId>& planned) {
@@ -182,26 +149,46 @@ void Mover::follow_release(const Flow& flow, v1::MoveView record, std::int64_t n
 }
 
 Result<void> Mover::take_report(const std::string& node, const v1::SteeringReport& report, std::int64_t now_ns) {
-  auto news = parse_steering_report(report);
-  if (!news) return std::move(news).error();
-  follower_.take(node, *news, now_ns);
+  const auto news = parse_steering_report(report);
+  if (!news) return news.error();
+  take(node, *news, now_ns);
+  return {};
+}
+
+Result<void> Mover::take_hello(const std::string& node, const v1::Hello& hello, std::int64_t now_ns) {
+  SteeringNews news{.revision = kAnyRevision, .programmed = {}, .failures = {}};
+  for (const v1::SteeringEntry& entry : hello.steering()) {
+    auto parsed = parse_steering_entry(entry);
+    if (!parsed) return std::move(parsed).error();
+    news.programmed.insert(*parsed);
+  }
+  take(node, news, now_ns);
+  return {};
+}
+
+void Mover::take(const std::string& node, const SteeringNews& news, std::int64_t now_ns) {
+  follower_.take(node, news, now_ns);
   for (auto& [id, move] : moves_) {
-    if (move.node != node || move.state != MoveState::kSent || news->revision < move.revision) continue;
-    const auto failed = news->failures.find(move.key);
-    if (failed != news->failures.end()) {
+    if (move.node != node || move.state != MoveState::kSent || news.revision < move.revision) continue;
+    const auto failed = news.failures.find(move.key);
+    if (failed != news.failures.end()) {
       take_back(move, MoveEvent::kFail, "the agent could not: " + failed->second, false, now_ns);
       continue;
     }
-    const auto held = news->programmed.find(move.key);
+    const auto held = news.programmed.find(move.key);
     const auto wanted = parts_.steering->desired(node, move.key);
-    const auto have = held == news->programmed.end() ? std::nullopt : std::optional(held->second);
+    const auto have = held == news.programmed.end() ? std::nullopt : std::optional(held->second);
     if (have != wanted) continue;  // still at it
     move.state = MoveState::kProgrammed;
     move.programmed_ns = now_ns;
     parts_.ledger->programmed(move.number, now_ns - move.sent_ns);
   }
   drop_finished();
-  return {};
+}
+
+void Mover::end(Move& move, MoveEvent event, const std::string& outcome) {
+  move.state = traffic::next_state(move.state, event).value_or(MoveState::kFailed);
+  parts_.ledger->apply(move.number, event, outcome);
 }
 
 void Mover::take_back(Move& move, MoveEvent event, const std::string& outcome, bool doubt, std::int64_t now_ns) {
@@ -210,8 +197,7 @@ void Mover::take_back(Move& move, MoveEvent event, const std::string& outcome, b
   } else {
     parts_.steering->erase(move.node, move.key);
   }
-  move.state = traffic::next_state(move.state, event).value_or(MoveState::kFailed);
-  parts_.ledger->apply(move.number, event, outcome);
+  end(move, event, outcome);
   cool_down_.rolled_back(move.order.flow.short_id(), now_ns);
   expect(move.order.flow, move.order.from_port, now_ns);
   if (!doubt) return;
@@ -222,8 +208,14 @@ void Mover::take_back(Move& move, MoveEvent event, const std::string& outcome, b
 void Mover::look_at_wire(Move& move, std::int64_t now_ns) {
   const Flow* flow = parts_.fleet->find(move.order.flow);
   if (flow == nullptr || !flow->egress || flow->egress->node != move.node || move.seen_ns != 0) return;
+  const FleetNode* agent = parts_.fleet->sender(*flow);
+  if (agent == nullptr) {  // whether it had time to do it, it says when it comes back
+    const bool gone = now_ns - std::max(move.sent_ns, parts_.fleet->node(move.node)->changed_ns) > kAwayLimitNs;
+    if (gone) end(move, MoveEvent::kSupersede, "its agent went away before the new port was seen");
+    return;
+  }
   if (move.state == MoveState::kSent) {
-    if (now_ns - move.sent_ns > kReportLimitNs) {
+    if (now_ns - std::max(move.sent_ns, agent->changed_ns) > kReportLimitNs) {
       take_back(move, MoveEvent::kFail, "the agent did not report it in force within 5 s", false, now_ns);
     }
     return;
@@ -281,8 +273,9 @@ bool Mover::ready_to_judge(std::int64_t now_ns) const {
   const std::int64_t from = std::max(last_seen, window_ns_);
   return std::ranges::all_of(moves_, [&](const auto& entry) {
     const Flow* flow = parts_.fleet->find(entry.first);
-    return flow == nullptr || intervals_since(flow->measured(), from) >= intervals_ ||
-           now_ns - from > 2 * static_cast<std::int64_t>(intervals_ + 1) * interval_ns_;  // its agent is away
+    const FlowEnd* end = flow == nullptr ? nullptr : parts_.fleet->heard_end(*flow);
+    return flow == nullptr || (end != nullptr && intervals_since(*end, from) >= intervals_) ||
+           now_ns - from > 2 * static_cast<std::int64_t>(intervals_ + 1) * interval_ns_;  // its agents are away
   });
 }
 
@@ -296,8 +289,10 @@ Mover::Rates Mover::measure(std::int64_t /*now_ns*/) const {
   for (const auto& [id, before] : before_) {
     const Flow* flow = parts_.fleet->find(id);
     if (flow == nullptr) continue;
+    const FlowEnd* end = parts_.fleet->heard_end(*flow);
+    if (end == nullptr) continue;  // nobody tells: not known is not stopped
     const traffic::RateChange change{.before_bps = before.rate_bps,
-                                     .after_bps = active_rate(flow->measured(), window_ns_, Fleet::kHistory)};
+                                     .after_bps = active_rate(*end, window_ns_, Fleet::kHistory)};
     const bool shares = std::ranges::any_of(before.links, [&](LinkId link) { return touched.contains(link); });
     if (moves_.contains(id)) {
       rates.moved.emplace(id, change);

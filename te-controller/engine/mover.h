@@ -64,6 +64,9 @@ class Mover {
   /// Call once the desired set is without it.
   void follow_release(const Flow& flow, v1::MoveView record, std::int64_t now_ns);
 
+  /// An agent came back with steering that an earlier one left in force, maybe without a word: moves on their way that
+  /// are among it have arrived. An Error: malformed.
+  Result<void> take_hello(const std::string& node, const v1::Hello& hello, std::int64_t now_ns);
   /// An Error: malformed.
   Result<void> take_report(const std::string& node, const v1::SteeringReport& report, std::int64_t now_ns);
   /// Looks at what reports and probes showed since. Call after each report and every few tens of milliseconds.
@@ -104,6 +107,7 @@ class Mover {
   };
 
   Move send(const MoveOrder& order, const Flow& flow, std::int64_t now_ns);
+  void take(const std::string& node, const SteeringNews& news, std::int64_t now_ns);
   void open_group(std::int64_t now_ns);
   void look_at_wire(Move& move, std::int64_t now_ns);
   void look_at_path(Move& move, std::int64_t now_ns) const;
@@ -113,6 +117,7 @@ class Mover {
   [[nodiscard]] Rates measure(std::int64_t now_ns) const;
   /// The flow stopped with its move while most others go on: its new path carries nothing.
   [[nodiscard]] static bool stopped_alone(const Rates& rates, const FlowId& flow);
+  void end(Move& move, traffic::MoveEvent event, const std::string& outcome);
   void take_back(Move& move, traffic::MoveEvent event, const std::string& outcome, bool doubt, std::int64_t now_ns);
   void expect(const FlowId& flow, std::uint16_t port, std::int64_t now_ns);
   void drop_finished();

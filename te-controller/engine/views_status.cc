@@ -89,8 +89,8 @@ void Views::add_warnings(v1::Status& status, std::int64_t now_ns) const {
     status.add_warnings("probes of " + std::to_string(silent) +
                         " address pairs get no answer; do the switches send ICMP time exceeded?");
   add_refused_answers(status);
-  if (engine_->mode() == Mode::kAct && !engine_->paths_explored(now_ns))
-    status.add_warnings("moves wait until paths are explored");
+  if (const std::string why = engine_->hold(now_ns); engine_->mode() == Mode::kAct && !why.empty())
+    status.add_warnings("only flows that must leave their way are moved: " + why);
 }
 
 void Views::add_link_warnings(v1::Status& status) const {

@@ -209,6 +209,42 @@ TEST(Restart, AdoptsWhatAgentsSteerAndChangesNothing) {
   EXPECT_EQ(simulation.engine().steering().size(), steered);
 }
 
+TEST_P(OverSeeds, MovesNothingWhenAgentsFindANewControllerOneAfterTheOther) {
+  Simulation simulation(seeded(GetParam()));
+  ASSERT_GE(converge(simulation), 0);
+  simulation.run_for(5 * kSecond);
+  const int moves = simulation.engine().ledger().total();
+  simulation.restart_controller(simulation.stored(), 6 * kSecond);
+  simulation.run_for(20 * kSecond);
+  EXPECT_EQ(simulation.engine().ledger().total(), moves);
+  EXPECT_GE(simulation.slowest_bps(), kNearIdeal);
+}
+
+TEST_P(OverSeeds, TakesNoMoveBackWhoseAgentDiedBeforeItCouldReport) {
+  Simulation simulation(seeded(GetParam()));
+  simulation.kill_next_steered();
+  EXPECT_GE(converge(simulation), 0);
+  simulation.run_for(10 * kSecond);
+  for (const auto& [number, move] : simulation.engine().ledger().moves())
+    EXPECT_EQ(move.state(), "verified") << move.outcome();
+  EXPECT_GE(simulation.slowest_bps(), kNearIdeal);
+}
+
+TEST_P(OverSeeds, TakesNoMoveBackBecauseAnAgentIsAwayWhileItIsJudged) {
+  Simulation simulation(seeded(GetParam()));
+  simulation.connect_agents();
+  simulation.run_for(3 * kSecond);
+  ASSERT_TRUE(simulation.engine().set_acting(true, simulation.now()).ok());
+  simulation.run_for(100 * kMs);
+  simulation.disconnect_agent(GetParam() % 8);
+  simulation.run_for(8 * kSecond);
+  simulation.connect_agents();
+  simulation.run_for(10 * kSecond);
+  EXPECT_EQ(simulation.engine().ledger().rolled_back(), 0);
+  for (const auto& [number, move] : simulation.engine().ledger().moves())
+    EXPECT_EQ(move.state(), "verified") << move.outcome();
+}
+
 TEST(Restart, WithoutItsStateStillChangesNothing) {
   Simulation simulation(seeded(4));
   ASSERT_GE(converge(simulation), 0);
@@ -233,6 +269,38 @@ TEST(Restart, WhilePausedKeepsSteeringAway) {
   EXPECT_EQ(simulation.steered_flows(), 0U);
   ASSERT_TRUE(simulation.engine().resume(simulation.now()).ok());
   EXPECT_EQ(simulation.engine().mode(), Mode::kAct);
+}
+
+TEST(WallClock, MayJumpAsItLikes) {
+  Simulation steady(seeded(4));
+  Simulation jumping(seeded(4));
+  constexpr std::int64_t kYearUs = 31'536'000'000'000;
+  for (Simulation* one : {&steady, &jumping}) one->connect_agents();
+  for (int second = 0; second < 20; ++second) {
+    jumping.jump_wall_clock(second % 2 == 0 ? kYearUs : -2 * kYearUs);
+    for (Simulation* one : {&steady, &jumping}) {
+      if (second == 3) {
+        ASSERT_TRUE(one->engine().set_acting(true, one->now()).ok());
+      }
+      one->run_for(kSecond);
+    }
+  }
+  EXPECT_EQ(jumping.engine().ledger().total(), steady.engine().ledger().total());
+  EXPECT_EQ(jumping.engine().ledger().rolled_back(), 0);
+  EXPECT_GE(jumping.slowest_bps(), kNearIdeal);
+  EXPECT_GT(jumping.steered_flows(), 0U);
+}
+
+TEST(WallClock, OfANewControllerMayBeEarlierThanThatOfTheLast) {
+  Simulation simulation(seeded(4));
+  ASSERT_GE(converge(simulation), 0);
+  simulation.run_for(5 * kSecond);
+  simulation.jump_wall_clock(-1'000'000'000'000);
+  simulation.restart_controller({});
+  simulation.run_for(5 * kSecond);
+  simulation.engine().pause(simulation.now());
+  simulation.run_for(kSecond);
+  EXPECT_EQ(simulation.steered_flows(), 0U);
 }
 
 TEST(Verify, FailsMovesThatDoNotShowOnTheWire) {

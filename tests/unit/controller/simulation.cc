@@ -25,7 +25,8 @@ Simulation::Simulation(const SimulationSpec& spec)
       fabric_(build_clos(spec.clos)),
       routing_(fabric_),
       random_state_(spec.seed),
-      hash_seed_(spec.seed * 7919) {
+      hash_seed_(spec.seed * 7919),
+      wall_us_(kWallUs) {
   for (std::uint32_t j = 1; j <= spec.clos.hosts_per_leaf; ++j) {  // leaf by leaf, so that the ring alternates
     for (std::uint32_t i = 1; i <= spec.clos.leaves; ++i) {
       const auto address = IpAddress::v4({10, static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(j), 2});
@@ -37,7 +38,7 @@ Simulation::Simulation(const SimulationSpec& spec)
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     for (int q = 0; q < spec.qps; ++q) add_connection(i, (i + 1) % hosts_.size(), qpn);
   }
-  engine_ = std::make_unique<Engine>(fabric_, spec.options, now_ns_, kWallUs);
+  engine_ = std::make_unique<Engine>(fabric_, spec.options, now_ns_, wall_us_ + now_ns_ / 1000);
   at(now_ns_, [this] { tick(); });
 }
 
@@ -178,9 +179,10 @@ std::int64_t Simulation::run_until_slowest(double bps, std::int64_t hold_ns, std
   return -1;
 }
 
-void Simulation::connect_agents() {
+void Simulation::connect_agents(std::int64_t within_ns) {
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
-    at(now_ns_ + static_cast<std::int64_t>(random() % 300) * kMs, [this, host] { connect_agent(host); });
+    const auto after_ns = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(within_ns / kMs)) * kMs;
+    at(now_ns_ + after_ns, [this, host] { connect_agent(host); });
   }
   if (spec_.switch_agents) at(now_ns_, [this] { connect_switch_agents(); });
 }
@@ -307,7 +309,7 @@ void Simulation::report(std::size_t host, bool whole_window) {
 }
 
 void Simulation::tick() {
-  engine_->tick(now_ns_, kWallUs + now_ns_ / 1000);
+  engine_->tick(now_ns_, wall_us_ + now_ns_ / 1000);
   for (const Outgoing& outgoing : engine_->take_outgoing(now_ns_)) {
     at(now_ns_ + kLatencyNs, [this, outgoing] { deliver(outgoing); });
   }
@@ -404,6 +406,11 @@ void Simulation::steer(std::size_t host, const v1::SteeringSet& set) {
   }
   rates_stale_ = true;
   update_rates();
+  if (std::exchange(dies_when_steered_, false)) {
+    disconnect_agent(host);
+    at(now_ns_ + kSecond, [this, host] { connect_agent(host); });
+    return;
+  }
   at(now_ns_ + kLatencyNs, [this, host, message] {
     if (hosts_[host].connected) (void)engine_->on_message(hosts_[host].name, message, now_ns_);
   });
@@ -412,13 +419,13 @@ void Simulation::steer(std::size_t host, const v1::SteeringSet& set) {
   });
 }
 
-void Simulation::restart_controller(const PersistentState& state) {
+void Simulation::restart_controller(const PersistentState& state, std::int64_t within_ns) {
   for (Host& host : hosts_) host.connected = false;
   run_for(2 * kEarlyUpdateNs);  // what was on its way is lost
-  engine_ = std::make_unique<Engine>(fabric_, spec_.options, now_ns_, kWallUs + now_ns_ / 1000);
+  engine_ = std::make_unique<Engine>(fabric_, spec_.options, now_ns_, wall_us_ + now_ns_ / 1000);
   engine_->restore(state, now_ns_);
   run_for(spec_.options.report_interval_ms * kMs);  // report loops of the old sessions end
-  connect_agents();
+  connect_agents(within_ns);
 }
 
 std::size_t Simulation::busiest_switch_second() const {

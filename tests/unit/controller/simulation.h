@@ -40,15 +40,19 @@ class Simulation {
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  /// Connects the agents; flows run from the start.
-  void connect_agents();
+  /// Connects the agents at random moments of that time; flows run from the start.
+  void connect_agents(std::int64_t within_ns = 300 * kMs);
   void disconnect_agent(std::size_t host);
+  /// The next agent that is told to steer does so, dies before it can say so, and comes back a second later.
+  void kill_next_steered() { dies_when_steered_ = true; }
   void run_for(std::int64_t ns);
   /// Runs until the slowest flow has had `bps` at every moment of `hold_ns`; returns when that began, -1: not by
   /// `limit_ns`.
   std::int64_t run_until_slowest(double bps, std::int64_t hold_ns, std::int64_t limit_ns);
   /// Replaces the engine by a fresh one that knows `state` only; agents reconnect.
-  void restart_controller(const PersistentState& state);
+  void restart_controller(const PersistentState& state, std::int64_t within_ns = 300 * kMs);
+  /// The wall clock is set that much forward or back, and goes on from there.
+  void jump_wall_clock(std::int64_t us) { wall_us_ += us; }
   /// All switches hash anew from now on.
   void rehash() {
     hash_seed_ += 0x9E3779B97F4A7C15ULL;
@@ -131,6 +135,8 @@ class Simulation {
   bool rates_stale_ = true;
   bool paused_ = false;
   bool steering_works_ = true;
+  bool dies_when_steered_ = false;
+  std::int64_t wall_us_;  ///< at time 0 of now_ns_
   int steering_sets_ = 0;
   std::map<NodeId, std::vector<std::int64_t>> asked_;  ///< when each switch was asked for an answer
   struct Icmp {
