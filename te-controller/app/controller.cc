@@ -75,12 +75,18 @@ void Controller::pump() {
   for (const Outgoing& outgoing : engine_->take_outgoing(monotonic_ns()))
     agents_->send(outgoing.node, outgoing.message);
   for (const std::string& news : engine_->take_link_news()) spdlog::warn("{}", news);
+  look_at_store();
   PersistentChange change = engine_->take_changes();
   log_moves(change);
   store_->write(std::move(change));
   plan();
   const std::int64_t end_ns = monotonic_ns();
   rest_until_ns_ = end_ns + std::min(kRestFactor * (end_ns - begun_ns), kLongestRestNs);
+}
+
+void Controller::look_at_store() {
+  const bool waits = store_->problem().empty() && store_->is_writing();
+  engine_->set_store_problem(waits ? "the last ones are being written" : store_->problem());
 }
 
 void Controller::plan() {
@@ -94,6 +100,7 @@ void Controller::plan() {
     outcome->computed_ms = static_cast<double>(monotonic_ns() - begun_ns) * 1e-6;
     asio::post(*io_, [this, outcome] {
       if (stopped_) return;
+      look_at_store();
       engine_->finish_cycle(std::move(*outcome), monotonic_ns());
       wake();
     });

@@ -42,6 +42,7 @@ class Controller final : public AgentListener {
   void pump();
   void pump_soon();
   void plan();
+  void look_at_store();
   void log_moves(const PersistentChange& change);
 
   boost::asio::io_context* io_;

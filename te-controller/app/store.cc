@@ -130,8 +130,9 @@ Result<void> Store::prepare_tables() {
                  "); use that one, or name another file under 'state'"};
   }
   // WAL with synchronous=NORMAL survives a crash of the process without an fsync for each decision.
+  auto set = execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+  if (!set || version == kSchemaVersion) return set;  // nothing to write: a full disk is no reason not to start
   return execute(
-      "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
       "CREATE TABLE IF NOT EXISTS settings(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
       "CREATE TABLE IF NOT EXISTS steering(node TEXT PRIMARY KEY, entries TEXT NOT NULL) WITHOUT ROWID;"
       "CREATE TABLE IF NOT EXISTS moves(number INTEGER PRIMARY KEY, wall_s REAL NOT NULL, flow_id TEXT NOT NULL,"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <memory>
 #include <string>
@@ -12,7 +13,8 @@
 namespace te {
 
 /// Writes to the store in a thread of its own, so that a slow disk delays no decision. What comes while a write runs is
-/// merged: the newest wins. A failed write is kept and tried again with the next; problem() says so meanwhile.
+/// merged: the newest wins. A failed write is kept and tried again with the next, a second later at the latest;
+/// problem() says so meanwhile.
 class StoreWriter {
  public:
   StoreWriter(boost::asio::io_context& io, std::unique_ptr<Store> store);
@@ -23,6 +25,7 @@ class StoreWriter {
   void write(PersistentChange change);
   /// Writes what is left, waiting for it. After this write() does nothing.
   void finish();
+  [[nodiscard]] bool is_writing() const { return writing_ != nullptr; }
   /// Why the last write failed; empty: it did not.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   /// Ledger entries given up because the disk failed for too long.
@@ -31,10 +34,13 @@ class StoreWriter {
  private:
   void start();
   void merge(PersistentChange change);
+  void written(const std::string& problem);
+  void try_again_later();
 
   boost::asio::io_context* io_;
   std::unique_ptr<Store> store_;
   boost::asio::thread_pool thread_{1};
+  boost::asio::steady_timer retry_;
   PersistentChange waiting_;
   std::shared_ptr<PersistentChange> writing_;  ///< the thread's while not null
   std::string problem_;

@@ -120,21 +120,27 @@ TEST_F(StoreTest, RefusesWhatIsNoDatabaseOrOfANewerVersion) {
   EXPECT_NE(newer.error().message.find("newer te-controller"), std::string::npos);
 }
 
-TEST_F(StoreTest, WriterSaysWhenTheDiskFailsAndStoresAllOnceItWorksAgain) {
+class StoreWriterTest : public StoreTest {
+ protected:
+  /// Runs the event loop until then.
+  template <class Condition>
+  bool wait_for(const Condition& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!condition() && std::chrono::steady_clock::now() < deadline) io.run_one_for(std::chrono::milliseconds(50));
+    return condition();
+  }
   boost::asio::io_context io;
-  auto writer = std::make_unique<StoreWriter>(io, open());
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard = boost::asio::make_work_guard(io);
+  std::unique_ptr<StoreWriter> writer = std::make_unique<StoreWriter>(io, open());
+};
+
+TEST_F(StoreWriterTest, SaysWhenTheDiskFailsAndStoresAllOnceItWorksAgain) {
   sqlite3* blocker = nullptr;
   ASSERT_EQ(sqlite3_open(path().c_str(), &blocker), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(blocker, "ALTER TABLE moves RENAME TO away", nullptr, nullptr, nullptr), SQLITE_OK);
   PersistentChange change;
   change.moves[1] = move(1, "sent");
   writer->write(change);
-  const auto guard = boost::asio::make_work_guard(io);
-  const auto wait_for = [&](auto condition) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!condition() && std::chrono::steady_clock::now() < deadline) io.run_one_for(std::chrono::milliseconds(50));
-    return condition();
-  };
   ASSERT_TRUE(wait_for([&] { return !writer->problem().empty(); }));
   ASSERT_EQ(sqlite3_exec(blocker, "ALTER TABLE away RENAME TO moves", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(blocker);
@@ -146,6 +152,21 @@ TEST_F(StoreTest, WriterSaysWhenTheDiskFailsAndStoresAllOnceItWorksAgain) {
   EXPECT_EQ(writer->moves_lost(), 0U);
   writer.reset();
   EXPECT_EQ(open()->load(10)->moves.size(), 2U);
+}
+
+TEST_F(StoreWriterTest, TriesAgainThoughThereIsNothingNewToWrite) {
+  sqlite3* blocker = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &blocker), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(blocker, "ALTER TABLE moves RENAME TO away", nullptr, nullptr, nullptr), SQLITE_OK);
+  PersistentChange change;
+  change.moves[1] = move(1, "sent");
+  writer->write(change);
+  ASSERT_TRUE(wait_for([&] { return !writer->problem().empty(); }));
+  ASSERT_EQ(sqlite3_exec(blocker, "ALTER TABLE away RENAME TO moves", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(blocker);
+  ASSERT_TRUE(wait_for([&] { return writer->problem().empty(); }));
+  writer.reset();
+  EXPECT_EQ(open()->load(10)->moves.size(), 1U);
 }
 
 }  // namespace
