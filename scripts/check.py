@@ -7,6 +7,7 @@ Exit status 0 when nothing failed and nothing was skipped. The last line is 'N p
 """
 
 import argparse
+import concurrent.futures
 import dataclasses
 import os
 import pathlib
@@ -150,15 +151,19 @@ def check_tidy() -> Counts:
 
 
 def check_fuzz(seconds: int) -> Counts:
-    """Each fuzz target of the sanitizer build for a while, from its kept corpus; a crash is left in out/check."""
-    counts = Counts()
-    for target in sorted((TOP / "out/build/asan-ubsan/fuzz").glob("te-fuzz-*")):
+    """Each fuzz target of the sanitizer build for a while, a few at a time, from its kept corpus; a crash is left in
+    out/check."""
+
+    def fuzz(target: pathlib.Path) -> Counts:
         name = target.name.removeprefix("te-fuzz-")
         corpus = LOGS / "corpus" / name
         corpus.mkdir(parents=True, exist_ok=True)
-        counts += single(f"fuzz {name}", [target, f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10",
-                                          f"-artifact_prefix={LOGS}/{name}-", corpus, f"tests/fuzz/corpus/{name}"],
-                         seconds + 120)
+        return single(f"fuzz {name}", [target, f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10",
+                                       f"-artifact_prefix={LOGS}/{name}-", corpus, f"tests/fuzz/corpus/{name}"],
+                      seconds + 120)
+
+    with concurrent.futures.ThreadPoolExecutor(int(JOBS)) as pool:
+        counts = sum(pool.map(fuzz, sorted((TOP / "out/build/asan-ubsan/fuzz").glob("te-fuzz-*"))), Counts())
     return counts if counts.passed + counts.failed else Counts(failed=1)
 
 
@@ -176,9 +181,9 @@ STEPS = {
     "docs": lambda options: single("docs", ["scripts/metrics_doc.py", "--check"], 60),
     "release": lambda options: ctest("release"),
     "deploy": lambda options: check_deploy(),
-    "fabric": lambda options: counted("fabric", ["tests/fabric/run", "out/build/release"], 1500),
+    "fabric": lambda options: counted("fabric", ["tests/fabric/run", "out/build/release"], 5400 if options.full else 1800),
     "asan-ubsan": lambda options: ctest("asan-ubsan"),
-    "fuzz": lambda options: check_fuzz(600 if options.full else 10),
+    "fuzz": lambda options: check_fuzz(600 if options.full else 20),
     "tsan": lambda options: ctest("tsan", "threads", ["te_thread_tests"]),
     "quickstart": lambda options: timed("quickstart", ["./quickstart", "--seed", "1", "--out", "out/check/quickstart",
                                                        "--factor", "1" if options.full else "2"], 600),
@@ -205,7 +210,7 @@ def main() -> int:
                         help="only these steps: " + ", ".join([*STEPS, *LONG_STEPS]))
     options = parser.parse_args()
     if options.full:
-        for name, value in (("TE_KILLS", "100"), ("TE_PLACES", "5"), ("TE_FACTOR", "1")):
+        for name, value in (("TE_KILLS", "200"), ("TE_PLACES", "5"), ("TE_FACTOR", "1")):
             os.environ.setdefault(name, value)
     os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     LOGS.mkdir(parents=True, exist_ok=True)

@@ -55,9 +55,10 @@ class Program:
 class Product:
     """Use it in a `with` inside that of its lab: leaving ends every program."""
 
-    def __init__(self, lab, programs, qp_source="file", attach="auto", log="info", extra="", switch_agents=False):
+    def __init__(self, lab, programs, qp_source="file", attach="auto", log="info", extra="", switch_agents=False, state=None):
         """`programs`: directory of te-controller and host-agent; `qp_source`: file, none or netlink; `extra`: YAML that is
-        added to the controller's configuration; `switch_agents`: the switches have agents too."""
+        added to the controller's configuration; `switch_agents`: the switches have agents too; `state`: file of the controller's
+        memory."""
         self.lab = lab
         self.directory = lab.directory / "product"
         self.directory.mkdir(exist_ok=True)
@@ -67,8 +68,10 @@ class Product:
         self.attach = attach
         self.log_level = log
         self.extra = extra
+        self.state = state or self.directory / "state.db"
         self.switch_agents = switch_agents
         self.authority = Authority(self.directory / "certificates")
+        self.issued = {}        # name -> (certificate, key): a program that comes back has what it had
         self.controller = None
         self.agents = {}
 
@@ -129,11 +132,16 @@ class Product:
         for program in running:
             program.end()
 
+    def credentials(self, name):
+        if name not in self.issued:
+            self.issued[name] = self.authority.issue(name)
+        return self.issued[name]
+
     def start_controller(self):
-        certificate, key = self.authority.issue("te-controller")
+        certificate, key = self.credentials("te-controller")
         config = self.directory / "controller.yaml"
         config.write_text(f"""topology: {self.lab.directory}/topology.yaml
-state: {self.directory}/state.db
+state: {self.state}
 agents: {{listen: "0.0.0.0:7411", certificate: {certificate}, key: {key}, ca: {self.authority.certificate}}}
 api: {{unix: {self.api_socket}}}
 metrics: {{listen: "127.0.0.1:7412"}}
@@ -145,7 +153,7 @@ log: {self.log_level}
         wait_for(self.controller.is_ready, 15, f"{self.controller.name} did not get ready")
 
     def start_agent(self, node):
-        certificate, key = self.authority.issue(node)
+        certificate, key = self.credentials(node)
         config = self.directory / f"{node}.yaml"
         config.write_text(f"""node: {node}
 controllers: ["{CONTROLLER}:7411"]
