@@ -75,7 +75,7 @@ Result<UniqueFd> open_listener_v6() {
   return socket;
 }
 
-/// sendmsg() out of one interface, as the flow's own packets go.
+/// sendmsg() out of one interface and from the flow's own address: hosts with several NICs route by the source.
 template <class Address, class PacketInfo>
 Result<void> send_from(int socket, std::vector<std::uint8_t>& packet, Address& to, int level, int type,
                        const PacketInfo& info) {
@@ -168,6 +168,7 @@ void Prober::send_due() {
 
 Result<void> Prober::send(const Probe& probe) {
   std::vector<std::uint8_t> packet = probe_packet(probe);
+  const auto source = probe.flow.source.bytes();
   const auto destination = probe.flow.destination.bytes();
   if (probe.flow.destination.is_v4()) {
     sockaddr_in to{};
@@ -175,6 +176,7 @@ Result<void> Prober::send(const Probe& probe) {
     std::memcpy(&to.sin_addr, destination.data(), destination.size());
     in_pktinfo info{};
     info.ipi_ifindex = static_cast<int>(probe.flow.ifindex);
+    std::memcpy(&info.ipi_spec_dst, source.data(), source.size());
     return send_from(send_v4_.get(), packet, to, IPPROTO_IP, IP_PKTINFO, info);
   }
   sockaddr_in6 to{};
@@ -182,6 +184,7 @@ Result<void> Prober::send(const Probe& probe) {
   std::memcpy(&to.sin6_addr, destination.data(), destination.size());
   in6_pktinfo info{};
   info.ipi6_ifindex = probe.flow.ifindex;
+  std::memcpy(&info.ipi6_addr, source.data(), source.size());
   return send_from(send_v6_.get(), packet, to, IPPROTO_IPV6, IPV6_PKTINFO, info);
 }
 
