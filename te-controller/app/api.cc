@@ -11,6 +11,8 @@ namespace {
 
 constexpr int kMovesByDefault = 50;
 constexpr int kEventsByDefault = 100;
+constexpr int kOverrideSeconds = 3600;  // what is forgotten heals itself
+constexpr std::size_t kLongestReason = 200;
 
 std::string to_json(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
@@ -72,6 +74,7 @@ HttpReply Api::get(const HttpRequest& request) {
   if (request.path == "/v1/imbalance") return ok(views_.imbalance(now_ns));
   if (request.path == "/v1/flows") return ok_or(404, views_.flows(value_of(request, "node"), now_ns));
   if (request.path == "/v1/plan") return ok(views_.plan());
+  if (request.path == "/v1/overrides") return ok(views_.overrides());
   if (request.path == "/v1/paths") {
     const std::string source = value_of(request, "source");
     const std::string destination = value_of(request, "destination");
@@ -97,7 +100,36 @@ HttpReply Api::get(const HttpRequest& request) {
   return error_reply(404, "nothing at " + request.path);
 }
 
+HttpReply Api::post_override(const HttpRequest& request) {
+  const std::int64_t now_ns = surroundings_.now_ns();
+  const bool drains = request.path.ends_with("drain");
+  const std::string target = value_of(request, drains ? "target" : "flow");
+  if (target.empty())
+    return error_reply(400, drains ? "'target' is needed, as in " + request.path + "?target=leaf1:spine2"
+                                   : "'flow' is needed, as in " + request.path + "?flow=1a2b3c4d");
+  const auto ttl_s = number_of(request, "ttl_s", kOverrideSeconds);
+  if (!ttl_s) return error_reply(400, ttl_s.error().message);
+  v1::OverrideView order;
+  order.set_target(target);
+  order.set_who(request.who);
+  order.set_reason(value_of(request, "reason").substr(0, kLongestReason));
+  order.set_until_s(*ttl_s);
+  Result<void> done;
+  if (request.path == "/v1/drain") {
+    done = engine_->drain(std::move(order), value_of(request, "force") == "true", now_ns);
+  } else if (request.path == "/v1/pin") {
+    done = engine_->pin(std::move(order), now_ns);
+  } else {
+    done = engine_->take_back(drains ? Overrides::kDrain : Overrides::kPin, target, request.who, now_ns);
+  }
+  if (!done) return error_reply(409, done.error().message);
+  surroundings_.wake();
+  return ok(views_.overrides());
+}
+
 HttpReply Api::post(const HttpRequest& request) {
+  for (const char* path : {"/v1/drain", "/v1/undrain", "/v1/pin", "/v1/unpin"})
+    if (request.path == path) return post_override(request);
   const std::int64_t now_ns = surroundings_.now_ns();
   Result<void> done;
   if (request.path == "/v1/act") {

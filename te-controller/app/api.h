@@ -31,6 +31,7 @@ class Api {
  private:
   [[nodiscard]] HttpReply get(const HttpRequest& request);
   [[nodiscard]] HttpReply post(const HttpRequest& request);
+  [[nodiscard]] HttpReply post_override(const HttpRequest& request);
   [[nodiscard]] v1::Status status();
 
   Engine* engine_;

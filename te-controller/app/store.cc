@@ -148,6 +148,10 @@ Result<PersistentState> Store::load(std::int64_t moves_limit) {
   const bool settings_read = settings.each([&](const Statement& row) {
     if (row.text(0) == "mode") state.mode = parse_mode(row.text(1));
     if (row.text(0) == "resume_mode") state.resume_mode = parse_mode(row.text(1));
+    if (row.text(0) != "overrides") return;
+    v1::OverrideList list;
+    if (!from_json(row.text(1), list)) broken = "the list of overrides";
+    state.overrides.assign(list.overrides().begin(), list.overrides().end());
   });
   if (!settings_read) return failure("read");
   Statement steering(database_, "SELECT node, entries FROM steering");
@@ -181,6 +185,12 @@ Result<void> Store::save_in_transaction(const PersistentChange& change) {
     if (!mode) continue;
     Statement setting(database_, "INSERT OR REPLACE INTO settings VALUES(?, ?)");
     if (!setting.bind(std::string(name)).bind(std::string(to_string(*mode))).run()) return failure("write");
+  }
+  if (change.overrides) {
+    v1::OverrideList list;
+    for (const v1::OverrideView& one : *change.overrides) *list.add_overrides() = one;
+    Statement overrides(database_, "INSERT OR REPLACE INTO settings VALUES(?, ?)");
+    if (!overrides.bind(std::string("overrides")).bind(to_json(list)).run()) return failure("write");
   }
   for (const auto& [node, set] : change.steering) {
     Statement steering(database_, "INSERT OR REPLACE INTO steering VALUES(?, ?)");

@@ -27,6 +27,7 @@ StoreWriter::~StoreWriter() { finish(); }
 void StoreWriter::merge(PersistentChange change) {
   if (change.mode) waiting_.mode = change.mode;
   if (change.resume_mode) waiting_.resume_mode = change.resume_mode;
+  if (change.overrides) waiting_.overrides = std::move(change.overrides);
   for (auto& [node, set] : change.steering) waiting_.steering.insert_or_assign(node, std::move(set));
   for (auto& [number, move] : change.moves) waiting_.moves.insert_or_assign(number, std::move(move));
   while (waiting_.moves.size() > kMovesWaiting) {

@@ -52,6 +52,7 @@ CommandLine::CommandLine(CLI::App& app) : app_(&app) {
   add_connection_options();
   add_views();
   add_switches();
+  add_overrides();
   add_certs();
   add_enrol();
   add_files();
@@ -141,6 +142,46 @@ void CommandLine::add_switches() {
   call(*act, "off", "Move nothing more; flows stay where they are", [] { return post("/v1/act?on=false"); });
   call(*app_, "pause", "Take all steering back now, and move nothing until 'resume'", [] { return post("/v1/pause"); });
   call(*app_, "resume", "Go back to the mode before the pause", [] { return post("/v1/resume"); });
+}
+
+Call CommandLine::override_call(const std::string& path, const char* target) const {
+  std::string query = "?" + std::string(target) + "=" + query_value(name_);
+  const auto ttl_s = lifetime_ == "none" ? Result<std::int64_t>(0) : parse_lifetime_s(lifetime_);
+  query += "&ttl_s=" + std::to_string(*ttl_s);
+  if (!reason_.empty()) query += "&reason=" + query_value(reason_);
+  if (force_) query += "&force=true";
+  return get<v1::OverrideList>(path + query, "POST");
+}
+
+void CommandLine::add_overrides() {
+  call(*app_, "overrides", "What operators drained and pinned, and until when",
+       [] { return get<v1::OverrideList>("/v1/overrides"); });
+  CLI::App* drain = call(*app_, "drain", "Put all flows off a link or a switch, for a while",
+                         [this] { return override_call("/v1/drain", "target"); });
+  drain->add_flag("--force", force_, "Even if hosts have no other way left");
+  CLI::App* undrain = call(*app_, "undrain", "Let a drained link or switch take flows again", [this] {
+    return get<v1::OverrideList>("/v1/undrain?target=" + query_value(name_), "POST");
+  });
+  CLI::App* pin = call(*app_, "pin", "Leave a flow where it is, for a while, unless its way takes no flows any more",
+                       [this] { return override_call("/v1/pin", "flow"); });
+  CLI::App* unpin = call(*app_, "unpin", "Let a pinned flow be moved again",
+                         [this] { return get<v1::OverrideList>("/v1/unpin?flow=" + query_value(name_), "POST"); });
+  for (CLI::App* command : {drain, undrain})
+    command->add_option("TARGET", name_, "A switch, or a link by the port at one of its ends, as leaf1:spine2")
+        ->required();
+  for (CLI::App* command : {pin, unpin})
+    command->add_option("FLOW", name_, "A flow's id, or a unique beginning of it")->required();
+  const auto is_time = [](const std::string& text) {
+    if (text == "none") return std::string();
+    const auto parsed = parse_lifetime_s(text);
+    return parsed ? std::string() : parsed.error().message;
+  };
+  for (CLI::App* command : {drain, pin}) {
+    command->add_option("--ttl", lifetime_, "How long: 90s, 30m, 1h (default), 7d; none: until it is taken back")
+        ->check(is_time)
+        ->type_name("TIME");
+    command->add_option("--reason", reason_, "For whoever reads it later")->type_name("TEXT");
+  }
 }
 
 void CommandLine::add_certs() {

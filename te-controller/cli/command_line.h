@@ -30,6 +30,8 @@ class CommandLine {
   void add_connection_options();
   void add_views();
   void add_switches();
+  void add_overrides();
+  [[nodiscard]] Call override_call(const std::string& path, const char* target) const;
   void add_certs();
   void add_enrol();
   void add_files();
@@ -50,6 +52,8 @@ class CommandLine {
   std::string out_ = ".";
   std::string token_;
   std::string lifetime_ = "1h";
+  std::string reason_;
+  bool force_ = false;
   std::vector<std::string> hosts_;
   int days_ = 365;
   int authority_days_ = 3650;

@@ -285,6 +285,20 @@ std::string render(const v1::MoveList& moves, bool colour) {
   return table.empty() ? "no moves yet\n" : table.text(colour);
 }
 
+std::string render(const v1::OverrideList& overrides, bool colour) {
+  Table table({"WHAT", "TARGET", "BY", "SINCE", "UNTIL", "REASON"});
+  for (const v1::OverrideView& one : overrides.overrides()) {
+    table.add({{one.kind()},
+               {one.label().empty() ? one.target() : one.target() + " (" + one.label() + ")"},
+               {one.who()},
+               {local_time(one.set_s())},
+               {one.until_s() == 0 ? "taken back" : local_time(one.until_s()),
+                one.until_s() == 0 ? Tone::kWarning : Tone::kPlain},
+               {one.reason()}});
+  }
+  return table.empty() ? "nothing is drained or pinned\n" : table.text(colour);
+}
+
 std::string render(const v1::EventList& events, bool colour) {
   std::string text;
   for (const v1::EventView& event : events.events()) {

@@ -18,6 +18,7 @@ namespace te {
 [[nodiscard]] std::string render(const v1::Explanation& explanation, bool colour);
 [[nodiscard]] std::string render(const v1::PlanView& plan, bool colour);
 [[nodiscard]] std::string render(const v1::MoveList& moves, bool colour);
+[[nodiscard]] std::string render(const v1::OverrideList& overrides, bool colour);
 /// A line each, without a heading, so that more can follow.
 [[nodiscard]] std::string render(const v1::EventList& events, bool colour);
 

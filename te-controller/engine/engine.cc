@@ -57,7 +57,8 @@ Engine::Engine(Fabric fabric, const EngineOptions& options, std::int64_t now_ns,
                 .knowledge = &knowledge_,
                 .mover = &mover_,
                 .trials = &trials_,
-                .link_watch = &link_watch_},
+                .link_watch = &link_watch_,
+                .overrides = &overrides_},
                options.planning),
       mode_(options.initial_mode),
       started_ns_(now_ns),
@@ -72,6 +73,8 @@ void Engine::restore(const PersistentState& state, std::int64_t /*now_ns*/) {
   if (state.resume_mode) resume_mode_ = *state.resume_mode;
   steering_.restore(state.steering);
   ledger_.restore(state.moves);
+  overrides_.restore(state.overrides);
+  link_watch_.set_drained(drained_links());
   if (mode_ == Mode::kPaused) steering_.clear_all();
 }
 
@@ -159,6 +162,7 @@ void Engine::take_change(const Fleet::Change& change) {
 void Engine::tick(std::int64_t now_ns, std::int64_t wall_us) {
   wall_minus_now_us_ = wall_us - now_ns / 1000;
   if (now_ns - forget_ns_ >= kForgetNs) forget(now_ns);
+  expire_overrides(now_ns);
   watch_links(now_ns);
   try_switches(now_ns);
   const std::size_t under_way = mover_.under_way();
@@ -376,6 +380,7 @@ PersistentChange Engine::take_changes() {
   }
   change.steering = steering_.take_changes();
   change.moves = ledger_.take_changes();
+  change.overrides = overrides_.take_changes();
   return change;
 }
 

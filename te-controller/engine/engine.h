@@ -18,6 +18,7 @@
 #include "te-controller/engine/mode.h"
 #include "te-controller/engine/mover.h"
 #include "te-controller/engine/options.h"
+#include "te-controller/engine/overrides.h"
 #include "te-controller/engine/persistent_state.h"
 #include "te-controller/engine/plan_job.h"
 #include "te-controller/engine/prober.h"
@@ -61,6 +62,15 @@ class Engine {
   void pause(std::int64_t now_ns);
   Result<void> resume(std::int64_t now_ns);
 
+  /// `order`: target, who, reason; `until_s` as a duration from now, 0: until it is taken back. Errors: no such target;
+  /// hosts would have no way left that takes flows, unless `force`.
+  Result<void> drain(v1::OverrideView order, bool force, std::int64_t now_ns);
+  /// The same of a flow, whose id may be given by a unique beginning: it is moved only off a way that takes no flows.
+  Result<void> pin(v1::OverrideView order, std::int64_t now_ns);
+  /// Ends a drain or a pin. An Error: there is none.
+  Result<void> take_back(const std::string& kind, const std::string& target, const std::string& who,
+                         std::int64_t now_ns);
+
   std::vector<Outgoing> take_outgoing(std::int64_t now_ns);
   PersistentChange take_changes();
 
@@ -73,6 +83,7 @@ class Engine {
   [[nodiscard]] const SwitchTrials& trials() const { return trials_; }
   [[nodiscard]] const Steering& steering() const { return steering_; }
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
+  [[nodiscard]] const Overrides& overrides() const { return overrides_; }
   [[nodiscard]] const Mover& mover() const { return mover_; }
   [[nodiscard]] const PlanBuilder& plan_builder() const { return builder_; }
   [[nodiscard]] Routing& routing() { return routing_; }
@@ -104,6 +115,11 @@ class Engine {
   void watch_links(std::int64_t now_ns);
   void note_answers(const v1::ProbeResult& result);
   void try_switches(std::int64_t now_ns);
+  void override_with(v1::OverrideView order, std::int64_t now_ns);
+  void overrides_changed(std::int64_t now_ns);
+  void expire_overrides(std::int64_t now_ns);
+  [[nodiscard]] std::set<LinkId> drained_links() const;
+  [[nodiscard]] std::string pinned_flow(const std::string& beginning) const;
   void carry_out(bool forced_only, std::int64_t now_ns);
   [[nodiscard]] MoveOrder order_for(const traffic::PlannedMove& move, std::int64_t now_ns) const;
 
@@ -119,6 +135,7 @@ class Engine {
   SwitchTrials trials_;
   Steering steering_;
   Ledger ledger_;
+  Overrides overrides_;
   Mover mover_;
   PlanBuilder builder_;
 

@@ -41,10 +41,11 @@ void Engine::try_switches(std::int64_t now_ns) {
 void Engine::watch_links(std::int64_t now_ns) {
   bool paths = false;
   for (const LinkWatch::Change& change : link_watch_.judge(now_ns)) {
+    paths |= change.paths;
+    if (change.before == change.now.condition) continue;  // drained by an operator, or not any more
     link_news_.push_back(fabric_->link_name(change.link) + " was " + std::string(to_string(change.before)) + ", is " +
                          std::string(to_string(change.now.condition)) +
                          (change.now.evidence.empty() ? "" : ": " + change.now.evidence));
-    paths |= change.paths;
   }
   if (!paths) return;
   snapshot_.reset();

@@ -279,4 +279,15 @@ Fleet::Change Fleet::expire(std::int64_t now_ns) {
   return change;
 }
 
+Result<const Flow*> Fleet::find_by_beginning(const std::string& id) const {
+  const Flow* found = nullptr;
+  for (const auto& [key, flow] : flows()) {
+    if (id.empty() || !key.short_id().starts_with(id)) continue;
+    if (found != nullptr) return Error{"more than one flow's id begins with '" + id + "'; write more of it"};
+    found = &flow;
+  }
+  if (found == nullptr) return Error{"no flow's id begins with '" + id + "'; 'tectl flows' lists them"};
+  return found;
+}
+
 }  // namespace te

@@ -69,6 +69,8 @@ class Fleet {
   [[nodiscard]] const std::map<std::string, FleetNode>& nodes() const { return nodes_; }
   [[nodiscard]] const std::map<FlowId, Flow>& flows() const { return flows_; }
   /// Null when unknown.
+  /// The flow whose id begins so. Errors: none, or more than one.
+  [[nodiscard]] Result<const Flow*> find_by_beginning(const std::string& id) const;
   [[nodiscard]] const Flow* find(const FlowId& id) const;
   /// Null when it is no host of the fabric.
   [[nodiscard]] const FleetNode* node(const std::string& name) const;

@@ -24,7 +24,7 @@ constexpr std::uint32_t kProbesOfTrace = 2;
 constexpr int kGreetings = 4;  // at a time
 
 /// What the planner and the routing make of a condition. A host's own link is not drained: its flows have no other.
-LinkState state_of(LinkCondition condition, bool of_host) {
+LinkState state_for(LinkCondition condition, bool of_host) {
   switch (condition) {
     case LinkCondition::kUnknown:
     case LinkCondition::kHealthy:
@@ -130,12 +130,24 @@ std::vector<LinkWatch::Change> LinkWatch::judge(std::int64_t now_ns) {
   std::vector<Change> changes;
   for (const LinkId link : health_.judge(now_ns)) {
     Change change{.link = link, .before = before[link], .now = status(link), .paths = false};
-    const Link& of = parts_.fabric->link(link);
-    const bool of_host = parts_.fabric->node(of.from).is_host() || parts_.fabric->node(of.to).is_host();
-    change.paths = parts_.fabric->set_link_state(link, state_of(change.now.condition, of_host));
+    change.paths = parts_.fabric->set_link_state(link, state_of(link));
     changes.push_back(std::move(change));
   }
+  if (drained_ == in_force_) return changes;
+  std::set<LinkId> all_drained = std::exchange(in_force_, drained_);
+  all_drained.insert(drained_.begin(), drained_.end());
+  for (const LinkId link : all_drained) {
+    if (!parts_.fabric->set_link_state(link, state_of(link))) continue;
+    changes.push_back({.link = link, .before = status(link).condition, .now = status(link), .paths = true});
+  }
   return changes;
+}
+
+LinkState LinkWatch::state_of(LinkId link) const {
+  const Link& of = parts_.fabric->link(link);
+  const bool of_host = parts_.fabric->node(of.from).is_host() || parts_.fabric->node(of.to).is_host();
+  const LinkState state = state_for(status(link).condition, of_host);
+  return state == LinkState::kHealthy && drained_.contains(link) ? LinkState::kDrained : state;
 }
 
 void LinkWatch::look_at_flows(std::int64_t now_ns) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ class LinkWatch {
   Result<void> take_result(const std::string& node, const v1::ProbeResult& result, std::int64_t now_ns);
   /// Looks at flows, follows up, draws conclusions and sets the fabric's link states. Call often; it paces itself.
   std::vector<Change> judge(std::int64_t now_ns);
+  /// Links that are to take no flows, however healthy; what is down stays so. In force with the next judge().
+  void set_drained(std::set<LinkId> links) { drained_ = std::move(links); }
   std::vector<Outgoing> take_outgoing() { return tracer_.take_outgoing(); }
 
   /// What the flow sends does not arrive, as its two hosts say.
@@ -74,6 +77,7 @@ class LinkWatch {
     bool lost = false;             ///< what it sends does not arrive
   };
 
+  [[nodiscard]] LinkState state_of(LinkId link) const;
   void take(const TraceOutcome& outcome, std::int64_t now_ns);
   bool ask_directly(const TraceOrder& trace, LinkId silent, std::int64_t now_ns);
   void look_at_flows(std::int64_t now_ns);
@@ -92,6 +96,8 @@ class LinkWatch {
   diagnosis::LinkHealth health_;
   Tracer tracer_;
   std::map<FlowId, Track> tracks_;
+  std::set<LinkId> drained_;                   ///< by operators
+  std::set<LinkId> in_force_;                  ///< of them, since the last judge()
   std::map<NodeId, std::int64_t> greeted_ns_;  ///< switches that never answered: when they were last asked
   std::int64_t looked_ns_ = 0;
   std::int64_t losses_ns_ = 0;

@@ -11,6 +11,7 @@
 #include "te-controller/engine/link_watch.h"
 #include "te-controller/engine/mover.h"
 #include "te-controller/engine/options.h"
+#include "te-controller/engine/overrides.h"
 #include "te-controller/engine/switch_trial.h"
 #include "te-controller/traffic/planner.h"
 #include "topology/ecmp_knowledge.h"
@@ -57,6 +58,7 @@ class PlanBuilder {
     const Mover* mover;
     const SwitchTrials* trials;
     const LinkWatch* link_watch;
+    const Overrides* overrides;
   };
   PlanBuilder(const Parts& parts, const PlanningOptions& options) : parts_(parts), options_(options) {}
 

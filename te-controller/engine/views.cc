@@ -201,13 +201,9 @@ std::string Views::why(const Flow& flow, std::int64_t now_ns) const {
 }
 
 Result<v1::Explanation> Views::explain(const std::string& id, std::int64_t now_ns) {
-  const Flow* found = nullptr;
-  for (const auto& [key, flow] : engine_->fleet().flows()) {
-    if (id.empty() || !key.short_id().starts_with(id)) continue;
-    if (found != nullptr) return Error{"more than one flow's id begins with '" + id + "'; write more of it"};
-    found = &flow;
-  }
-  if (found == nullptr) return Error{"no flow's id begins with '" + id + "'; 'tectl flows' lists them"};
+  const auto flow = engine_->fleet().find_by_beginning(id);
+  if (!flow) return flow.error();
+  const Flow* found = *flow;
   v1::Explanation explanation;
   *explanation.mutable_flow() = flow_view(*found, index_plan(), now_ns);
   explanation.set_current_option(-1);

@@ -31,6 +31,7 @@ class Views {
   /// `id`: a flow's id or a beginning of it. An Error: none, or more than one.
   [[nodiscard]] Result<v1::Explanation> explain(const std::string& id, std::int64_t now_ns);
   [[nodiscard]] v1::PlanView plan();
+  [[nodiscard]] v1::OverrideList overrides() const;
   /// Newest first, `limit` at most.
   [[nodiscard]] v1::MoveList moves(std::size_t limit);
 
@@ -49,6 +50,7 @@ class Views {
   [[nodiscard]] std::string why(const Flow& flow, std::int64_t now_ns) const;
   void add_warnings(v1::Status& status, std::int64_t now_ns) const;
   void add_link_warnings(v1::Status& status) const;
+  void add_overrides(v1::Status& status, std::int64_t now_ns) const;
   void add_switch_warnings(v1::Status& status) const;
   void add_refused_answers(v1::Status& status) const;
 

@@ -123,6 +123,12 @@ v1::LinkList Views::links(std::int64_t now_ns) {
   return list;
 }
 
+v1::OverrideList Views::overrides() const {
+  v1::OverrideList list;
+  for (const v1::OverrideView& one : engine_->overrides().all()) *list.add_overrides() = one;
+  return list;
+}
+
 v1::SwitchList Views::switches(std::int64_t now_ns) {
   const Fabric& fabric = engine_->fabric();
   const std::vector<int> elastic = elastic_flows_by_link(now_ns);

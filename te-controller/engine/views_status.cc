@@ -75,6 +75,7 @@ void Views::add_warnings(v1::Status& status, std::int64_t now_ns) const {
     }
   }
   add_link_warnings(status);
+  add_overrides(status, now_ns);
   add_switch_warnings(status);
   std::size_t incomplete = 0;
   std::size_t silent = 0;
@@ -93,11 +94,20 @@ void Views::add_warnings(v1::Status& status, std::int64_t now_ns) const {
     status.add_warnings("only flows that must leave their way are moved: " + why);
 }
 
+void Views::add_overrides(v1::Status& status, std::int64_t now_ns) const {
+  for (const v1::OverrideView& one : engine_->overrides().all()) {
+    if (one.kind() == Overrides::kDrain || one.until_s() == 0)
+      status.add_warnings(one.target() + " is " + describe(one, engine_->wall_s(now_ns)));
+  }
+}
+
 void Views::add_link_warnings(v1::Status& status) const {
   const Fabric& fabric = engine_->fabric();
   for (LinkId link = 0; link < fabric.links().size(); ++link) {
-    if (fabric.link(link).state == LinkState::kHealthy) continue;
     const diagnosis::LinkStatus& health = engine_->link_watch().status(link);
+    const bool well = health.condition == diagnosis::LinkCondition::kHealthy ||
+                      health.condition == diagnosis::LinkCondition::kUnknown;
+    if (well || fabric.link(link).state == LinkState::kHealthy) continue;  // drained by an operator: said above
     status.add_warnings(fabric.link_name(link) + " is " + std::string(to_string(health.condition)) + ": " +
                         health.evidence);
   }

@@ -115,11 +115,31 @@ TEST_F(ApiTest, PrintsEveryPrimitiveFieldUnderItsProtoName) {
 TEST_F(ApiTest, AnswersEveryViewOfAnEmptyFleet) {
   for (const char* target :
        {"/v1/status", "/v1/nodes", "/v1/links", "/v1/flows", "/v1/flows?node=h1", "/v1/plan", "/v1/switches",
-        "/v1/imbalance", "/v1/moves?limit=5", "/v1/paths?source=h1&destination=10.2.1.2"}) {
+        "/v1/imbalance", "/v1/overrides", "/v1/moves?limit=5", "/v1/paths?source=h1&destination=10.2.1.2"}) {
     EXPECT_EQ(ask("GET", target).status, 200) << target;
   }
   EXPECT_NE(ask("GET", "/v1/paths?source=h1&destination=10.2.1.2").body.find("no flow runs between them"),
             std::string::npos);
+}
+
+TEST_F(ApiTest, DrainsAndTakesBackInTheNameOfWhoAsks) {
+  HttpRequest request = *parse_target("POST", "/v1/drain?target=leaf1:spine1&ttl_s=60&reason=new%20optics");
+  request.who = "alice";
+  const HttpReply drained = api_.answer(request);
+  EXPECT_EQ(drained.status, 200) << drained.body;
+  for (const char* part :
+       {"\"target\":\"leaf1:spine1\"", "\"who\":\"alice\"", "\"reason\":\"new optics\"", "\"until_s\":1700000061"})
+    EXPECT_NE(drained.body.find(part), std::string::npos) << part << " in " << drained.body;
+  EXPECT_EQ(woken_, 1);
+  EXPECT_NE(ask("GET", "/v1/status").body.find("leaf1:spine1 is drained by alice"), std::string::npos);
+  EXPECT_EQ(ask("GET", "/v1/overrides").body, drained.body);
+  EXPECT_NE(ask("POST", "/v1/undrain?target=leaf1:spine1").body.find("\"overrides\":[]"), std::string::npos);
+  EXPECT_EQ(ask("POST", "/v1/undrain?target=leaf1:spine1").status, 409);
+  EXPECT_EQ(ask("POST", "/v1/drain?target=h1").status, 409);
+  EXPECT_EQ(ask("POST", "/v1/drain").status, 400);
+  EXPECT_EQ(ask("POST", "/v1/drain?target=spine1&ttl_s=soon").status, 400);
+  EXPECT_EQ(ask("POST", "/v1/pin?flow=zz").status, 409);
+  EXPECT_EQ(ask("POST", "/v1/unpin?flow=zz").status, 409);
 }
 
 TEST_F(ApiTest, SaysWhatIsWrongWithACall) {

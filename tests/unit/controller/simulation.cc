@@ -326,6 +326,7 @@ void Simulation::tick() {
 void Simulation::store(const PersistentChange& change) {
   if (change.mode) stored_.mode = change.mode;
   if (change.resume_mode) stored_.resume_mode = change.resume_mode;
+  if (change.overrides) stored_.overrides = *change.overrides;
   for (const auto& [node, set] : change.steering) stored_.steering[node] = set;
   for (const auto& [number, move] : change.moves) {
     const auto place =

@@ -95,6 +95,26 @@ TEST_F(StoreTest, GivesBackAfterReopeningWhatWasSaved) {
   EXPECT_EQ(state->moves[1].number(), 2);
 }
 
+TEST_F(StoreTest, GivesBackTheOverridesAsTheyWereLast) {
+  v1::OverrideView one;
+  one.set_kind("drain");
+  one.set_target("leaf1:spine2");
+  one.set_who("alice");
+  one.set_until_s(1.8e9);
+  PersistentChange change;
+  change.overrides = std::vector{one, one};
+  const auto store = open();
+  ASSERT_TRUE(store->save(change));
+  change.overrides = std::vector{one};
+  ASSERT_TRUE(store->save(change));
+  ASSERT_TRUE(store->save(
+      PersistentChange{.mode = Mode::kAct, .resume_mode = {}, .steering = {}, .moves = {}, .overrides = {}}));
+  const auto state = store->load(10);
+  ASSERT_TRUE(state);
+  ASSERT_EQ(state->overrides.size(), 1U);
+  EXPECT_EQ(state->overrides[0].SerializeAsString(), one.SerializeAsString());
+}
+
 TEST_F(StoreTest, KeepsTheNewestMovesOnly) {
   const auto store = open(3);
   PersistentChange change;

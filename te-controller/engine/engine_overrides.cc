@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators want otherwise: links that are to take no flows, flows that stay where they are.
+#include <algorithm>
+
+#include "te-controller/engine/engine.h"
+
+namespace te {
+
+Result<void> Engine::drain(v1::OverrideView order, bool force, std::int64_t now_ns) {
+  const auto links = links_to_drain(*fabric_, order.target());
+  if (!links) return links.error();
+  std::set<LinkId> all = drained_links();
+  all.insert(links->begin(), links->end());
+  if (const std::string pair = cut_off_by(routing_, all); !pair.empty() && !force)
+    return Error{"with " + order.target() + " drained, " + pair +
+                 " would have no way that takes flows; 'force' drains it all the same"};
+  order.set_kind(Overrides::kDrain);
+  override_with(std::move(order), now_ns);
+  return {};
+}
+
+Result<void> Engine::pin(v1::OverrideView order, std::int64_t now_ns) {
+  const auto flow = fleet_.find_by_beginning(order.target());
+  if (!flow) return flow.error();
+  order.set_target((*flow)->id.short_id());
+  order.set_label(label_of(*fabric_, (*flow)->id));
+  order.set_kind(Overrides::kPin);
+  override_with(std::move(order), now_ns);
+  return {};
+}
+
+void Engine::override_with(v1::OverrideView order, std::int64_t now_ns) {
+  const double ttl_s = order.until_s();  // as the caller gives it: from now
+  order.set_set_s(wall_s(now_ns));
+  if (ttl_s > 0) order.set_until_s(order.set_s() + ttl_s);
+  link_news_.push_back((order.label().empty() ? order.target() : order.label()) + " is " +
+                       describe(order, order.set_s()));
+  overrides_.set(std::move(order));
+  overrides_changed(now_ns);
+}
+
+Result<void> Engine::take_back(const std::string& kind, const std::string& target, const std::string& who,
+                               std::int64_t now_ns) {
+  const std::string held = kind == Overrides::kPin ? pinned_flow(target) : target;
+  auto erased = overrides_.erase(kind, held);
+  if (!erased) return erased;
+  link_news_.push_back(held + " is not " + (kind == Overrides::kDrain ? "drained" : "pinned") +
+                       " any more: taken back by " + who);
+  overrides_changed(now_ns);
+  return {};
+}
+
+/// The one pin whose flow's id begins so; else what was asked.
+std::string Engine::pinned_flow(const std::string& beginning) const {
+  std::vector<std::string> ids;
+  for (const v1::OverrideView& one : overrides_.all()) {
+    if (one.kind() == Overrides::kPin && !beginning.empty() && one.target().starts_with(beginning))
+      ids.push_back(one.target());
+  }
+  return ids.size() == 1 ? ids.front() : beginning;
+}
+
+void Engine::expire_overrides(std::int64_t now_ns) {
+  const auto ended = overrides_.expire(wall_s(now_ns));
+  for (const v1::OverrideView& one : ended)
+    link_news_.push_back(one.target() + " is not " + (one.kind() == Overrides::kDrain ? "drained" : "pinned") +
+                         " any more: the time that " + one.who() + " gave is over");
+  if (!ended.empty()) overrides_changed(now_ns);
+}
+
+std::set<LinkId> Engine::drained_links() const {
+  std::set<LinkId> links;
+  for (const v1::OverrideView& one : overrides_.all()) {
+    if (one.kind() != Overrides::kDrain) continue;
+    if (const auto of = links_to_drain(*fabric_, one.target())) links.insert(of->begin(), of->end());
+  }
+  return links;
+}
+
+void Engine::overrides_changed(std::int64_t now_ns) {
+  link_watch_.set_drained(drained_links());
+  watch_links(now_ns);
+  plan_stale_ = true;
+  planned_ns_ = 0;  // plan at once
+}
+
+}  // namespace te
