@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/net/framed_connection.h"
 
-#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -16,11 +15,11 @@ FramedConnection::FramedConnection(TlsStream stream, std::size_t queue_limit_byt
     : stream_(std::move(stream)),
       wake_(stream_.get_executor(), asio::steady_timer::time_point::max()),
       idle_(stream_.get_executor()),
+      chunk_(std::make_unique<std::array<char, 16384>>()),
       queue_limit_bytes_(queue_limit_bytes) {}
 
 asio::awaitable<Result<std::string>> FramedConnection::read(std::chrono::milliseconds idle_limit) {
   const auto self = shared_from_this();
-  std::array<char, 16384> chunk{};
   while (true) {
     auto body = decoder_.next();
     if (!body) co_return std::move(body).error();
@@ -35,7 +34,7 @@ asio::awaitable<Result<std::string>> FramedConnection::read(std::chrono::millise
     });
     boost::system::error_code failed;
     const std::size_t got =
-        co_await stream_.async_read_some(asio::buffer(chunk), asio::redirect_error(asio::use_awaitable, failed));
+        co_await stream_.async_read_some(asio::buffer(*chunk_), asio::redirect_error(asio::use_awaitable, failed));
     ++waits_;
     idle_.cancel();
     if (idle_expired_) co_return Error{"nothing received for " + std::to_string(idle_limit.count()) + " ms"};
@@ -43,7 +42,7 @@ asio::awaitable<Result<std::string>> FramedConnection::read(std::chrono::millise
       close();
       co_return Error{"connection lost: " + failed.message()};
     }
-    decoder_.feed({chunk.data(), got});
+    decoder_.feed({chunk_->data(), got});
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -39,6 +40,7 @@ class FramedConnection : public std::enable_shared_from_this<FramedConnection> {
   TlsStream stream_;
   boost::asio::steady_timer wake_;
   boost::asio::steady_timer idle_;
+  std::unique_ptr<std::array<char, 16384>> chunk_;  ///< what is read at once: a TLS record at most
   FrameDecoder decoder_;
   std::deque<std::string> queue_;
   std::size_t queued_bytes_ = 0;
