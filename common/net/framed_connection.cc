@@ -25,13 +25,8 @@ asio::awaitable<Result<std::string>> FramedConnection::read(std::chrono::millise
     if (!body) co_return std::move(body).error();
     if (*body) co_return std::move(**body);
     if (!open_) co_return Error{"connection closed"};
-    idle_.expires_after(idle_limit);
-    const std::uint64_t wait = ++waits_;  // an expiry already queued when its read ended belongs to no later read
-    idle_.async_wait([self, wait](const boost::system::error_code& aborted) {
-      if (aborted || !self->open_ || wait != self->waits_) return;
-      self->idle_expired_ = true;
-      self->close();
-    });
+    ++waits_;
+    watch_silence(idle_limit);
     boost::system::error_code failed;
     const std::size_t got =
         co_await stream_.async_read_some(asio::buffer(*chunk_), asio::redirect_error(asio::use_awaitable, failed));
@@ -44,6 +39,23 @@ asio::awaitable<Result<std::string>> FramedConnection::read(std::chrono::millise
     }
     decoder_.feed({chunk_->data(), got});
   }
+}
+
+bool FramedConnection::input_waits() {
+  boost::system::error_code failed;
+  return decoder_.has_next() || (open_ && stream_.lowest_layer().available(failed) > 0);
+}
+
+/// Ends the wait of a read() for a peer that sends nothing.
+void FramedConnection::watch_silence(std::chrono::milliseconds limit) {
+  idle_.expires_after(limit);
+  // An expiry already queued when its read ended belongs to no later read.
+  idle_.async_wait([self = shared_from_this(), limit, wait = waits_](const boost::system::error_code& aborted) {
+    if (aborted || !self->open_ || wait != self->waits_) return;
+    if (self->input_waits()) return self->watch_silence(limit);  // all of this thread came late
+    self->idle_expired_ = true;
+    self->close();
+  });
 }
 
 bool FramedConnection::send(const google::protobuf::MessageLite& message) {

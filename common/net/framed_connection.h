@@ -35,8 +35,12 @@ class FramedConnection : public std::enable_shared_from_this<FramedConnection> {
 
   [[nodiscard]] std::size_t queued_bytes() const { return queued_bytes_; }
   [[nodiscard]] bool is_open() const { return open_; }
+  /// Received and not read yet: the peer is not silent, we are slow.
+  [[nodiscard]] bool input_waits();
 
  private:
+  void watch_silence(std::chrono::milliseconds limit);
+
   TlsStream stream_;
   boost::asio::steady_timer wake_;
   boost::asio::steady_timer idle_;

@@ -355,7 +355,7 @@ asio::awaitable<std::string> AgentServer::read_messages(std::shared_ptr<State> s
     }
     const auto now = std::chrono::steady_clock::now();
     if (said->flows || (session->of_switch && said->links)) last_report = now;
-    if (now - last_report > state->silence_limit) {
+    if (now - last_report > state->silence_limit && !session->connection->input_waits()) {
       co_return std::string("no ") + (session->of_switch ? "link" : "flow") + " report for " +
           std::to_string(state->silence_limit.count()) + " ms";
     }

@@ -48,27 +48,28 @@ struct FlowRecord {
   std::uint64_t nak_other = 0;
   std::uint64_t duplicate_packets = 0;
   std::uint64_t psn_gaps = 0;
+  std::optional<std::uint32_t> local_qpn;
+  std::optional<std::uint32_t> remote_qpn;
+  std::uint32_t flow_label = 0;
+  v1::PortProvenance provenance = v1::PORT_UNKNOWN;
   std::uint32_t ifindex = 0;
   std::uint32_t source_port = 0;
   std::uint32_t wire_port = 0;
-  std::uint32_t flow_label = 0;
-  v1::PortProvenance provenance = v1::PORT_UNKNOWN;
-  std::optional<std::uint32_t> local_qpn;
-  std::optional<std::uint32_t> remote_qpn;
   bool operator==(const FlowRecord&) const = default;
 };
 
 struct FleetNode;
 
-/// What one of the two hosts says of a flow.
+/// What one of the two hosts says of a flow. What is asked for most often comes last, beside std::optional's own flag:
+/// all flows are walked through several times a second, and each line of memory counts.
 struct FlowEnd {
-  std::string node;
-  const FleetNode* owner = nullptr;  ///< the same node
-  FlowRecord report;                 ///< the last one
-  std::int64_t reported_ns = 0;      ///< when it came
-  std::uint64_t update = 0;          ///< the Fleet's number of the update that brought it
-  double ecn_ce_share = 0;           ///< of the packets of the last interval that had any
   RateHistory history;
+  std::string node;
+  double ecn_ce_share = 0;           ///< of the packets of the last interval that had any
+  std::int64_t reported_ns = 0;      ///< when `report` came
+  std::uint64_t update = 0;          ///< the Fleet's number of the update that brought it
+  const FleetNode* owner = nullptr;  ///< `node`
+  FlowRecord report;                 ///< the last one
 };
 
 enum class FlowKind : std::uint8_t { kData, kAck, kIdle };
@@ -78,11 +79,11 @@ enum class FlowKind : std::uint8_t { kData, kAck, kIdle };
 /// A flow as its sender (egress) and its receiver (ingress) see it; at least one of them is there.
 struct Flow {
   FlowId id;
-  std::optional<FlowEnd> egress;
-  std::optional<FlowEnd> ingress;
   std::int64_t first_seen_ns = 0;
   std::int64_t last_payload_ns = 0;  ///< message data seen; 0: never
   std::int64_t last_packet_ns = 0;   ///< any packet seen; 0: never
+  std::optional<FlowEnd> egress;
+  std::optional<FlowEnd> ingress;
 
   /// On the wire; 0: unknown.
   [[nodiscard]] std::uint16_t wire_port() const;

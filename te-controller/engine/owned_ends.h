@@ -62,10 +62,9 @@ class OwnedEnds {
     if (next_ + kAhead >= ends_.size()) return;
     const End& later = ends_[next_ + kAhead];
     const auto* const flow = reinterpret_cast<const char*>(later.flow);
-    __builtin_prefetch(flow);
+    __builtin_prefetch(flow, 1);
     const auto* const end = reinterpret_cast<const char*>(later.egress ? &later.flow->egress : &later.flow->ingress);
     for (std::size_t line = 0; line < sizeof(FlowEnd); line += kLineBytes) __builtin_prefetch(end + line, 1);
-    __builtin_prefetch(reinterpret_cast<const char*>(&later.flow->first_seen_ns), 1);
   }
 
   std::vector<End> ends_;

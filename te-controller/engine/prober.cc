@@ -36,24 +36,29 @@ void Prober::rouse(const AddressPair& pair, Pair& state) {
 }
 
 void Prober::set_targets(std::vector<ProbeTarget> targets, std::int64_t now_ns) {
-  std::map<AddressPair, Pair> kept;
-  awake_.clear();
+  std::ranges::sort(targets, {}, &ProbeTarget::pair);
+  auto old = pairs_.begin();
   for (ProbeTarget& target : targets) {
     const AddressPair pair = target.pair;
-    const auto old = pairs_.find(pair);
-    const bool is_new = old == pairs_.end();
-    Pair& state = kept.emplace_hint(kept.end(), pair, is_new ? Pair{} : std::move(old->second))->second;
+    while (old != pairs_.end() && old->first < pair) old = drop(old);
+    const bool is_new = old == pairs_.end() || old->first != pair;
+    const auto place = is_new ? pairs_.emplace_hint(old, pair, Pair{}) : old++;
+    Pair& state = place->second;
     state.stale |= is_new || state.target.data != target.data;
-    if (state.stale || state.target.ports_in_use != target.ports_in_use) state.quiet = false;
-    if (!state.quiet) awake_.emplace_hint(awake_.end(), pair, &state);
+    if (state.stale || state.target.ports_in_use != target.ports_in_use) rouse(pair, state);
+    if (is_new || state.target.data != target.data) states_[pair].data = target.data;
+    if (is_new) states_[pair].since_ns = state.refreshed_ns = now_ns;
     state.target = std::move(target);
-    PairState& shown = states_[pair];
-    shown.data = state.target.data;
-    if (is_new) shown.since_ns = state.refreshed_ns = now_ns;
     knowledge_->touch(pair, now_ns);
   }
-  pairs_ = std::move(kept);
-  std::erase_if(states_, [&](const auto& entry) { return !pairs_.contains(entry.first); });
+  while (old != pairs_.end()) old = drop(old);
+}
+
+/// The pair has no flow any more.
+std::map<AddressPair, Prober::Pair>::iterator Prober::drop(std::map<AddressPair, Pair>::iterator pair) {
+  awake_.erase(pair->first);
+  states_.erase(pair->first);
+  return pairs_.erase(pair);
 }
 
 void Prober::verify(const AddressPair& pair, std::uint16_t port) {

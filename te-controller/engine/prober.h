@@ -65,7 +65,7 @@ class Prober {
   /// `routing` and `knowledge` outlive it.
   Prober(Routing& routing, EcmpKnowledge& knowledge, const ProbingOptions& options);
 
-  /// The pairs of flows that exist now; others are dropped.
+  /// The pairs of flows that exist now, each once; others are dropped.
   void set_targets(std::vector<ProbeTarget> targets, std::int64_t now_ns);
   /// Knowledge changed other than by answers (epochs, doubts): all pairs are looked at again.
   void knowledge_changed();
@@ -145,6 +145,7 @@ class Prober {
     bool wants_spares = false;
   };
 
+  std::map<AddressPair, Pair>::iterator drop(std::map<AddressPair, Pair>::iterator pair);
   void rouse(const AddressPair& pair, Pair& state);
   void rouse_those_refused(std::int64_t now_ns);
   void update_progress(const AddressPair& pair, Pair& state);

@@ -2,7 +2,7 @@
 // te-bench-ingest [--json]: flow records that te-controller takes in for a second of CPU time, and its memory and
 // planning time meanwhile. The real program serves simulated agents over TLS 1.3 on the loopback interface; probes are
 // answered, so that paths become known and planning has work. All CPU time of the process counts. What the thread that
-// serves agents needs more when reports come four times as often is given beside it: the cost of taking in alone, as
+// serves agents needs more when reports come twice as often is given beside it: the cost of taking in alone, as
 // snapshots for the planner and looking after links cost the same then. A table on stderr; with --json a list of {name,
 // value, unit, compared_with, ratio} on stdout.
 #include <CLI/CLI.hpp>
@@ -29,7 +29,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kConnectLimit = 60s;
+constexpr auto kConnectLimit = 120s;
 constexpr auto kExploreLimit = 10s;
 constexpr double kKnownShare = 0.99;
 
