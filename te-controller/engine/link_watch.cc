@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kLossLookNs = 1000 * kNsPerMs;
 constexpr std::size_t kLossSeconds = 3;     // that losses are summed over
-constexpr std::int64_t kLookRestNs = 5000;  // for each flow: most of the time is for what agents say
+constexpr std::int64_t kLookRestNs = 2500;  // for each flow, six times what it takes: most is for what agents say
 constexpr std::int64_t kProofNs = 500 * kNsPerMs;
 constexpr std::int64_t kFirstBackOffNs = 500 * kNsPerMs;
 constexpr std::int64_t kLongestBackOffNs = 30'000 * kNsPerMs;
