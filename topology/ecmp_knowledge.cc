@@ -43,6 +43,7 @@ void EcmpKnowledge::follow_fabric() {
   const Fabric& fabric = routing_->fabric();
   if (version_ == fabric.path_version()) return;
   version_ = fabric.path_version();
+  all_changed();
   switches_.resize(fabric.nodes().size());
   std::vector<NodeId> changed;
   for (auto& [key, group] : group_in_force_) {
@@ -283,6 +284,7 @@ void EcmpKnowledge::doubt(const AddressPair& pair, std::uint16_t port) {
   for (Entry& entry : found->second.entries) {
     if (entry.port == port && !entry.doubted) entry.doubted = true;
   }
+  found->second.changed = ++changes_;
 }
 
 void EcmpKnowledge::touch(const AddressPair& pair, std::int64_t now_ns) {
@@ -291,16 +293,19 @@ void EcmpKnowledge::touch(const AddressPair& pair, std::int64_t now_ns) {
 }
 
 void EcmpKnowledge::release(const PairState& state) {
+  all_changed();
   hops_ -= state.entries.size();
   for (const Entry& entry : state.entries) --switches_[groups_[entry.group].at].hops;
 }
 
 std::size_t EcmpKnowledge::forget_unused(std::int64_t now_ns, std::int64_t age_ns) {
-  return std::erase_if(pairs_, [&](const auto& item) {
+  const std::size_t forgotten = std::erase_if(pairs_, [&](const auto& item) {
     if (now_ns - item.second.last_used_ns < age_ns) return false;
     release(item.second);
     return true;
   });
+  if (forgotten > 0) drop_ways();
+  return forgotten;
 }
 
 /// Forgets about a sixteenth of the pairs at once, so that a full store does not search for each new hop.

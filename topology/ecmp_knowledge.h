@@ -141,6 +141,11 @@ class EcmpKnowledge {
 
   /// The way of (pair, port).
   [[nodiscard]] ComposedPath compose(const AddressPair& pair, std::uint16_t port);
+  /// The same, kept until something changes it: for what asks for the way of each flow again and again, and fastest
+  /// pair by pair. Its `oldest_ns` and `confidence` may be older. Valid until the next call that is not const.
+  [[nodiscard]] const ComposedPath& way(const AddressPair& pair, std::uint16_t port);
+  /// Grows with each change of what is known of the pair's ways; above 0.
+  [[nodiscard]] std::uint64_t version_of(const AddressPair& pair);
   /// For each of `paths` (of this pair), the ports known to lead there, ascending. Empty ports and maybe: none known
   /// yet.
   [[nodiscard]] std::vector<PathPorts> ports_by_path(const AddressPair& pair, std::span<const Path> paths);
@@ -203,6 +208,13 @@ class EcmpKnowledge {
   struct PairState {
     std::vector<Entry> entries;  ///< by (port, group)
     std::int64_t last_used_ns = 0;
+    std::uint64_t changed = 0;  ///< changes_ when last something was learned that a way may show
+  };
+  /// What way() has told of a pair.
+  struct Ways {
+    std::uint64_t as_of = 0;  ///< changes_ when it was composed
+    std::vector<std::uint16_t> ports;
+    std::vector<ComposedPath> paths;  ///< by index into `ports`
   };
   struct Ends {
     PortId source = kNoId;
@@ -229,6 +241,10 @@ class EcmpKnowledge {
   [[nodiscard]] std::vector<NodeId> possible_switches(const PairState* state, std::uint16_t port, const Ends& ends,
                                                       std::uint32_t distance);
   ComposedPath compose(const PairState* state, const Ends& ends, std::uint16_t port);
+  Ways& ways_of(const AddressPair& pair);
+  void drop_ways();
+  /// Ways of all pairs may have changed.
+  void all_changed() { all_changed_ = ++changes_; }
   void make_room(const AddressPair& keep);
   void release(const PairState& state);
 
@@ -242,6 +258,10 @@ class EcmpKnowledge {
   std::vector<SwitchState> switches_;                          ///< by NodeId
   std::vector<NodeId> bumped_;
   std::unordered_map<AddressPair, PairState> pairs_;
+  std::uint64_t changes_ = 1;
+  std::uint64_t all_changed_ = 1;
+  std::unordered_map<AddressPair, Ways> ways_;
+  std::pair<const AddressPair, Ways>* last_ways_ = nullptr;  ///< of the pair that way() was asked for last
 };
 
 }  // namespace te

@@ -65,7 +65,10 @@ bool EcmpKnowledge::flip(Entry& entry, LinkId answer) {
   const std::uint32_t before = points_of(entry.flips);
   ++entry.flips;
   state.points += points_of(entry.flips) - before;
-  if (state.points >= kVerdict) state.not_a_function = true;
+  if (state.points >= kVerdict) {
+    state.not_a_function = true;
+    all_changed();
+  }
   return state.not_a_function;
 }
 
@@ -74,6 +77,7 @@ void EcmpKnowledge::trust_again(NodeId node) {
   state.not_a_function = false;
   state.points = state.silent_changes = 0;
   ++state.epoch;
+  all_changed();
   for (Group& group : groups_) {
     if (group.at == node) group.floor_epoch = state.epoch;
   }
@@ -91,6 +95,7 @@ Lesson EcmpKnowledge::contradict(Entry& entry, const Hop& hop, std::int64_t now_
   if (++state.silent_changes >= kSilentChanges) {
     ++state.epoch;
     state.silent_changes = 0;
+    all_changed();
     for (Group& group : groups_) {
       if (group.at == hop.at) group.floor_epoch = state.epoch;
     }
@@ -109,6 +114,7 @@ Lesson EcmpKnowledge::revise(Entry& entry, const Hop& hop, std::int64_t now_ns) 
   if (entry.epoch < group.floor_epoch || (!of_this_epoch && !same)) {
     const bool stale = entry.epoch < group.floor_epoch;
     if (!stale) group.floor_epoch = epoch;  // the group came back, but chooses otherwise now
+    if (!stale) all_changed();
     overwrite(entry, hop, now_ns);
     entry.flips = 0;
     return stale ? Lesson::kNew : Lesson::kReplaced;
@@ -116,6 +122,7 @@ Lesson EcmpKnowledge::revise(Entry& entry, const Hop& hop, std::int64_t now_ns) 
   if (!same) return contradict(entry, hop, now_ns);
   if (!of_this_epoch) {
     group.confirmed_epoch = epoch;
+    all_changed();
     entry.flips = 0;
   }
   const bool returned = entry.doubted && !agrees(entry.last_answer, false, hop.link, hop.parallel);
@@ -138,12 +145,20 @@ Result<Lesson> EcmpKnowledge::learn_at(const AddressPair& pair, std::uint16_t po
   const auto at =
       std::lower_bound(state.entries.begin(), state.entries.end(), std::pair(port, group),
                        [](const Entry& entry, const auto& key) { return std::pair(entry.port, entry.group) < key; });
-  if (at != state.entries.end() && at->port == port && at->group == group) return revise(*at, hop, now_ns);
+  if (at != state.entries.end() && at->port == port && at->group == group) {
+    const Entry before = *at;
+    const Lesson lesson = revise(*at, hop, now_ns);
+    const bool same = at->link == before.link && at->parallel == before.parallel && at->doubted == before.doubted &&
+                      at->epoch == before.epoch;
+    if (!same) state.changed = ++changes_;
+    return lesson;
+  }
   Entry entry;
   entry.port = port;
   entry.group = group;
   overwrite(entry, hop, now_ns);
   state.entries.insert(at, entry);
+  state.changed = ++changes_;
   ++switches_[hop.at].hops;
   if (++hops_ > max_hops_) make_room(pair);
   return Lesson::kNew;
@@ -186,19 +201,20 @@ Result<Lesson> EcmpKnowledge::learn_probe(const AddressPair& pair, std::uint16_t
                                           const IpAddress& responder, std::int64_t now_ns) {
   follow_fabric();
   const Fabric& fabric = routing_->fabric();
-  const std::string what =
-      responder.to_string() + " answered TTL " + std::to_string(ttl) + " of " + describe(pair, port);
+  const auto what = [&] {
+    return responder.to_string() + " answered TTL " + std::to_string(ttl) + " of " + describe(pair, port);
+  };
   const auto ends = find_ends(pair);
-  if (!ends) return Error{what + ": no way between two hosts of the topology"};
+  if (!ends) return Error{what() + ": no way between two hosts of the topology"};
   const auto answering = fabric.find_address(responder);
   if (!answering) {
-    return Error{what + ": no port of the topology has this address; give it to its switch in the topology file"};
+    return Error{what() + ": no port of the topology has this address; give it to its switch in the topology file"};
   }
-  if (ttl == 0 || ttl > fabric.nodes().size()) return Error{what + ": no such TTL was probed"};
+  if (ttl == 0 || ttl > fabric.nodes().size()) return Error{what() + ": no such TTL was probed"};
   const NodeId node = fabric.port(*answering).node;
   if (ttl == 1) {
     if (fabric.link(ends->first).to == node) return Lesson::kNothing;
-    return Error{what + ": the first switch is " + fabric.node(fabric.link(ends->first).to).name + ", not " +
+    return Error{what() + ": the first switch is " + fabric.node(fabric.link(ends->first).to).name + ", not " +
                  fabric.node(node).name};
   }
   std::vector<LinkId> arriving;  // links by which the probe may have come to `node`
@@ -208,13 +224,13 @@ Result<Lesson> EcmpKnowledge::learn_probe(const AddressPair& pair, std::uint16_t
     }
   }
   if (arriving.empty())
-    return Error{what + ": " + fabric.node(node).name + " is on no equal-cost path at this distance"};
+    return Error{what() + ": " + fabric.node(node).name + " is on no equal-cost path at this distance"};
   const LinkId exact = fabric.port(*answering).in;
   if (std::find(arriving.begin(), arriving.end(), exact) != arriving.end()) arriving = {exact};
   Hop hop{fabric.link(arriving.front()).from, arriving.front(), arriving.size() > 1, HopSource::kProbe};
   for (const LinkId link : arriving) {
     if (fabric.link(link).from != hop.at)
-      return Error{what + ": the hops before are not known; probe lower TTLs first"};
+      return Error{what() + ": the hops before are not known; probe lower TTLs first"};
   }
   return learn_at(pair, port, group_of(hop.at, ends->destination), hop, now_ns);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -34,11 +35,16 @@ class FramedConnection : public std::enable_shared_from_this<FramedConnection> {
 
   [[nodiscard]] std::size_t queued_bytes() const { return queued_bytes_; }
   [[nodiscard]] bool is_open() const { return open_; }
+  /// Received and not read yet: the peer is not silent, we are slow.
+  [[nodiscard]] bool input_waits();
 
  private:
+  void watch_silence(std::chrono::milliseconds limit);
+
   TlsStream stream_;
   boost::asio::steady_timer wake_;
   boost::asio::steady_timer idle_;
+  std::unique_ptr<std::array<char, 16384>> chunk_;  ///< what is read at once: a TLS record at most
   FrameDecoder decoder_;
   std::deque<std::string> queue_;
   std::size_t queued_bytes_ = 0;

@@ -24,6 +24,13 @@ std::string encode_frame(const google::protobuf::MessageLite& message) {
   return frame;
 }
 
+bool FrameDecoder::has_next() const {
+  const std::string_view waiting = std::string_view(buffer_).substr(begin_);
+  if (waiting.size() < kHeaderBytes) return false;
+  const std::size_t length = read_length(waiting);
+  return length > kMaxFrameBytes || waiting.size() - kHeaderBytes >= length;
+}
+
 Result<std::optional<std::string>> FrameDecoder::next() {
   const std::string_view waiting = std::string_view(buffer_).substr(begin_);
   if (waiting.size() < kHeaderBytes) return std::optional<std::string>();

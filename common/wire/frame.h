@@ -26,6 +26,8 @@ class FrameDecoder {
   void feed(std::string_view bytes) { buffer_.append(bytes); }
   /// The next complete body, none when more bytes are needed; an Error once the stream is unusable (oversized frame).
   Result<std::optional<std::string>> next();
+  /// True when next() has something to say.
+  [[nodiscard]] bool has_next() const;
 
  private:
   std::string buffer_;

@@ -69,6 +69,7 @@ struct AgentServer::State {
   std::size_t handshakes = 0;
   std::map<asio::ip::address, std::size_t> handshakes_from;
   Counters counters;
+  FlowNews news;  ///< what is being read; kept for its memory
   Pace refusals_logged{kRefusalsLoggedPerS, kRefusalsLoggedAtOnce};
 
   void begin_handshake(const asio::ip::address& from) {
@@ -315,6 +316,24 @@ asio::awaitable<void> AgentServer::serve(std::shared_ptr<State> state, std::shar
   state->listener->on_gone(name);
 }
 
+/// What a message was about.
+struct AgentServer::Said {
+  bool flows = false;
+  bool links = false;
+};
+
+Result<AgentServer::Said> AgentServer::take(State& state, const std::string& node, const std::string& body) {
+  if (read_plain_flow_update(body, kMostFlowReports, state.news)) {
+    auto taken = state.listener->on_flows(node, state.news);
+    return taken ? Result<Said>(Said{.flows = true}) : std::move(taken).error();
+  }
+  google::protobuf::Arena memory;
+  const auto message = decode(body, memory);
+  auto taken = message ? state.listener->on_message(node, **message) : Result<void>(message.error());
+  if (!taken) return std::move(taken).error();
+  return Said{.flows = (*message)->has_flows(), .links = (*message)->has_links()};
+}
+
 /// Until the session ends; why. Empty: the server stopped, or a newer session took its place.
 asio::awaitable<std::string> AgentServer::read_messages(std::shared_ptr<State> state,
                                                         std::shared_ptr<Session> session) {
@@ -329,17 +348,14 @@ asio::awaitable<std::string> AgentServer::read_messages(std::shared_ptr<State> s
     const auto current = state->sessions.find(name);
     if (current == state->sessions.end() || current->second != session) co_return "";
     if (!body) co_return body.error().message;
-    google::protobuf::Arena memory;
-    const auto message = decode(*body, memory);
-    const auto taken = message ? state->listener->on_message(name, **message) : Result<void>(message.error());
-    if (!taken) {
+    const auto said = take(*state, name, *body);
+    if (!said) {
       ++state->counters.broken;
-      co_return taken.error().message;
+      co_return said.error().message;
     }
     const auto now = std::chrono::steady_clock::now();
-    const v1::AgentMessage& report = **message;
-    if (report.has_flows() || (session->of_switch && report.has_links())) last_report = now;
-    if (now - last_report > state->silence_limit) {
+    if (said->flows || (session->of_switch && said->links)) last_report = now;
+    if (now - last_report > state->silence_limit && !session->connection->input_waits()) {
       co_return std::string("no ") + (session->of_switch ? "link" : "flow") + " report for " +
           std::to_string(state->silence_limit.count()) + " ms";
     }

@@ -15,6 +15,7 @@
 #include "common/net/tls_source.h"
 #include "te-controller/app/agent_limits.h"
 #include "te-controller/app/config.h"
+#include "te-controller/engine/flow_news.h"
 #include "te/v1/agent.pb.h"
 
 namespace te {
@@ -27,6 +28,8 @@ class AgentListener {
   virtual v1::HelloReply on_hello(const std::string& node, const v1::Hello& hello) = 0;
   /// Any later message; an Error ends the session.
   virtual Result<void> on_message(const std::string& node, const v1::AgentMessage& message) = 0;
+  /// A FlowUpdate that was read without decoding it first; others come as messages. An Error ends the session.
+  virtual Result<void> on_flows(const std::string& node, const FlowNews& news) = 0;
   /// The node's session ended (not called when a newer session of the node took its place).
   virtual void on_gone(const std::string& node) = 0;
 };
@@ -74,6 +77,8 @@ class AgentServer {
   static boost::asio::awaitable<void> accept_loop(std::shared_ptr<State> state);
   static boost::asio::awaitable<void> handshake(std::shared_ptr<State> state, boost::asio::ip::tcp::socket socket);
   static boost::asio::awaitable<void> serve(std::shared_ptr<State> state, std::shared_ptr<Session> session);
+  struct Said;
+  static Result<Said> take(State& state, const std::string& node, const std::string& body);
   static boost::asio::awaitable<std::string> read_messages(std::shared_ptr<State> state,
                                                            std::shared_ptr<Session> session);
 

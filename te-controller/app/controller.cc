@@ -145,6 +145,12 @@ Result<void> Controller::on_message(const std::string& node, const v1::AgentMess
   return taken;
 }
 
+Result<void> Controller::on_flows(const std::string& node, const FlowNews& news) {
+  auto taken = engine_->on_flows(node, news, monotonic_ns());
+  wake();
+  return taken;
+}
+
 void Controller::on_gone(const std::string& node) {
   engine_->on_gone(node, monotonic_ns());
   wake();

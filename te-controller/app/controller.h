@@ -35,6 +35,7 @@ class Controller final : public AgentListener {
 
   v1::HelloReply on_hello(const std::string& node, const v1::Hello& hello) override;
   Result<void> on_message(const std::string& node, const v1::AgentMessage& message) override;
+  Result<void> on_flows(const std::string& node, const FlowNews& news) override;
   void on_gone(const std::string& node) override;
 
  private:

@@ -91,6 +91,7 @@ v1::HelloReply Engine::on_hello(const std::string& node, const v1::Hello& hello,
     reply.set_reason(accepted.error().message);
     return reply;
   }
+  connected_.insert(node);
   prober_.disconnected(node);  // what an older session was asked is lost
   reply.set_accepted(true);
   targets_stale_ = plan_stale_ = true;
@@ -100,6 +101,7 @@ v1::HelloReply Engine::on_hello(const std::string& node, const v1::Hello& hello,
 void Engine::on_gone(const std::string& node, std::int64_t now_ns) {
   attendance_.leaves(node, now_ns);
   fleet_.disconnect(node, now_ns);
+  connected_.erase(node);
   prober_.disconnected(node);
   link_watch_.gone(node, now_ns);
   targets_stale_ = plan_stale_ = true;
@@ -108,11 +110,8 @@ void Engine::on_gone(const std::string& node, std::int64_t now_ns) {
 Result<void> Engine::on_message(const std::string& node, const v1::AgentMessage& message, std::int64_t now_ns) {
   switch (message.body_case()) {
     case v1::AgentMessage::kFlows: {
-      auto change = fleet_.apply(node, message.flows(), now_ns);
-      if (!change) return std::move(change).error();
-      take_change(*change);
-      mover_.observe(now_ns);
-      return {};
+      const auto news = read_flow_update(message.flows());
+      return news ? on_flows(node, *news, now_ns) : news.error();
     }
     case v1::AgentMessage::kProbeResult: {
       note_answers(message.probe_result());
@@ -150,6 +149,14 @@ Result<void> Engine::on_message(const std::string& node, const v1::AgentMessage&
     case v1::AgentMessage::BODY_NOT_SET:
       return {};  // of a newer version
   }
+  return {};
+}
+
+Result<void> Engine::on_flows(const std::string& node, const FlowNews& news, std::int64_t now_ns) {
+  auto change = fleet_.apply(node, news, now_ns);
+  if (!change) return std::move(change).error();
+  take_change(*change);
+  mover_.observe(now_ns);
   return {};
 }
 
@@ -197,29 +204,33 @@ void Engine::forget(std::int64_t now_ns) {
 void Engine::renew_targets(std::int64_t now_ns) {
   targets_stale_ = false;
   targets_ns_ = now_ns;
-  std::map<AddressPair, ProbeTarget> targets;
+  std::vector<ProbeTarget> targets;
+  AddressPair pair;  // flows of a pair follow each other
+  bool on_fabric = false;
   for (const auto& [id, flow] : fleet_.flows()) {
     const FlowKind kind = flow.kind(now_ns);
     if (kind == FlowKind::kIdle || fleet_.sender(flow) == nullptr) continue;
-    if (!fabric_->find_address(id.source) || !fabric_->find_address(id.destination)) continue;
-    ProbeTarget& target = targets[id.pair()];
-    const bool first = target.node.empty();
+    if (pair != id.pair()) {
+      pair = id.pair();
+      on_fabric = fabric_->find_address(id.source) && fabric_->find_address(id.destination);
+    }
+    if (!on_fabric) continue;
+    const bool first = targets.empty() || targets.back().pair != pair;
+    if (first) targets.emplace_back();
+    ProbeTarget& target = targets.back();
     if (first || (kind == FlowKind::kData && !target.data)) {
-      target.pair = id.pair();
+      target.pair = pair;
       target.node = flow.egress->node;
       target.flow = id;
-      target.ifindex = flow.egress->report.key().ifindex();
-      target.flow_label = flow.egress->report.flow_label();
+      target.ifindex = flow.egress->report.ifindex;
+      target.flow_label = flow.egress->report.flow_label;
       target.data = kind == FlowKind::kData;
     }
     if (kind == FlowKind::kData || target.ports_in_use.size() < Prober::kBatchPorts) {
       target.ports_in_use.insert(flow.wire_port());
     }
   }
-  std::vector<ProbeTarget> list;
-  list.reserve(targets.size());
-  for (auto& [pair, target] : targets) list.push_back(std::move(target));
-  prober_.set_targets(std::move(list), now_ns);
+  prober_.set_targets(std::move(targets), now_ns);
 }
 
 bool Engine::paths_explored(std::int64_t now_ns) const {
@@ -327,7 +338,7 @@ Result<void> Engine::set_acting(bool on, std::int64_t /*now_ns*/) {
 
 bool Engine::steered(const Flow& flow) const {
   if (!flow.egress) return false;
-  const SteeringKey key{.flow = flow.id, .ifindex = flow.egress->report.key().ifindex()};
+  const SteeringKey key{.flow = flow.id, .ifindex = flow.egress->report.ifindex};
   return steering_.desired(flow.egress->node, key).has_value();
 }
 
@@ -361,11 +372,7 @@ Result<void> Engine::resume(std::int64_t /*now_ns*/) {
 std::vector<Outgoing> Engine::take_outgoing(std::int64_t now_ns) {
   const auto least_ns = std::min(kTargetsNs, static_cast<std::int64_t>(fleet_.flows().size()) * kTargetsRestNs);
   if (now_ns - targets_ns_ >= (targets_stale_ ? least_ns : kTargetsNs)) renew_targets(now_ns);
-  std::set<std::string> connected;
-  for (const auto& [name, node] : fleet_.nodes()) {
-    if (node.connected) connected.insert(name);
-  }
-  std::vector<Outgoing> out = steering_.take_outgoing(connected);
+  std::vector<Outgoing> out = steering_.take_outgoing(connected_);
   std::ranges::move(link_watch_.take_outgoing(), std::back_inserter(out));
   std::vector<Outgoing> probes = prober_.next(now_ns);
   std::ranges::move(probes, std::back_inserter(out));

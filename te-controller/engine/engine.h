@@ -49,6 +49,8 @@ class Engine {
   v1::HelloReply on_hello(const std::string& node, const v1::Hello& hello, std::int64_t now_ns);
   /// An Error: malformed; the session should end.
   Result<void> on_message(const std::string& node, const v1::AgentMessage& message, std::int64_t now_ns);
+  /// A FlowUpdate: the most frequent message, read in a faster way. An Error: the session should end.
+  Result<void> on_flows(const std::string& node, const FlowNews& news, std::int64_t now_ns);
   void on_gone(const std::string& node, std::int64_t now_ns);
   /// Call every few tens of milliseconds.
   void tick(std::int64_t now_ns, std::int64_t wall_us);
@@ -156,8 +158,9 @@ class Engine {
   std::map<std::pair<std::string, SteeringKey>, std::int64_t> steering_used_ns_;
   std::map<std::string, std::uint64_t> events_;  ///< from agents, by kind
   std::vector<std::string> link_news_;
-  std::set<NodeId> distrusted_;  ///< switches that did not choose by the port when last seen
-  std::set<NodeId> silent_;      ///< switches that answered no probe when last seen
+  std::set<std::string> connected_;  ///< nodes that have a session
+  std::set<NodeId> distrusted_;      ///< switches that did not choose by the port when last seen
+  std::set<NodeId> silent_;          ///< switches that answered no probe when last seen
   std::string store_problem_;
   bool held_by_store_ = false;  ///< a plan was not carried out for it
 };

@@ -19,7 +19,6 @@ void remember(FlowEnd& end, const RateSample& sample) {
     if (same && sample.end_ns - last.end_ns < interval_ns * 6 / 10) return;
   }
   end.history.push_back(sample);
-  if (end.history.size() > Fleet::kHistory) end.history.pop_front();
 }
 
 /// Nothing new of a flow: its last rates still hold.
@@ -31,13 +30,11 @@ void repeat(FlowEnd& end, std::int64_t interval_ns, std::int64_t now_ns) {
   remember(end, sample);
 }
 
-bool plausible(double rate_bps) { return rate_bps >= 0 && rate_bps <= Fleet::kHighestRateBps; }  // NaN is neither
-
 /// Share of CE marks among the packets since the last report; the old value when there were none.
-double ce_share(const FlowEnd& before, const v1::FlowReport& report) {
-  const std::uint64_t packets = report.packets() - before.report.packets();
-  const std::uint64_t marked = report.ecn_ce_packets() - before.report.ecn_ce_packets();
-  if (report.packets() <= before.report.packets() || marked > packets) return before.ecn_ce_share;
+double ce_share(const FlowEnd& before, const FlowRecord& report) {
+  const std::uint64_t packets = report.packets - before.report.packets;
+  const std::uint64_t marked = report.ecn_ce_packets - before.report.ecn_ce_packets;
+  if (report.packets <= before.report.packets || marked > packets) return before.ecn_ce_share;
   return static_cast<double>(marked) / static_cast<double>(packets);
 }
 
@@ -112,10 +109,7 @@ Result<void> Fleet::take_links(const std::string& node, const v1::LinkUpdate& up
   return {};
 }
 
-const Flow* Fleet::find(const FlowId& id) const {
-  const auto found = flows_.find(id);
-  return found == flows_.end() ? nullptr : &found->second;
-}
+const Flow* Fleet::find(const FlowId& id) const { return flows_.find(id); }
 
 const FleetNode* Fleet::node(const std::string& name) const {
   const auto found = nodes_.find(name);
@@ -123,67 +117,55 @@ const FleetNode* Fleet::node(const std::string& name) const {
 }
 
 const FleetNode* Fleet::sender(const Flow& flow) const {
-  const FleetNode* found = flow.egress ? node(flow.egress->node) : nullptr;
-  return found != nullptr && found->connected ? found : nullptr;
+  return flow.egress && flow.egress->owner->connected ? flow.egress->owner : nullptr;
 }
 
 const FlowEnd* Fleet::heard_end(const Flow& flow) const {
   for (const std::optional<FlowEnd>* end : {&flow.ingress, &flow.egress}) {
-    const FleetNode* reporter = *end ? node((*end)->node) : nullptr;
-    if (reporter != nullptr && reporter->connected) return &**end;
+    if (*end && (*end)->owner->connected) return &**end;
   }
   return nullptr;
 }
 
-bool Fleet::speaks_for(const std::string& node, const Parsed& parsed) const {
-  const FlowId& id = parsed.end.id;
-  const auto port = fabric_->find_address(parsed.end.egress ? id.source : id.destination);
+bool Fleet::speaks_for(const std::string& node, const FlowEndId& end) const {
+  const auto port = fabric_->find_address(end.egress ? end.id.source : end.id.destination);
   return !port || fabric_->node(fabric_->port(*port).node).name == node;  // addresses that nobody owns: pods, VFs
 }
 
-Result<std::vector<Fleet::Parsed>> Fleet::parse(const v1::FlowUpdate& update) {
-  std::vector<Parsed> reports;
-  reports.reserve(static_cast<std::size_t>(update.flows_size()));
-  for (const v1::FlowReport& report : update.flows()) {
-    auto id = parse_flow_id(report.key());
-    if (!id) return std::move(id).error();
-    if (report.direction() == v1::DIRECTION_UNSPECIFIED) return Error{"a flow report without a direction"};
-    if (report.wire_port() > 0xFFFF || report.source_port() > 0xFFFF)
-      return Error{"a flow report with a port above 65535"};
-    if (!plausible(report.rate_bps()) || !plausible(report.payload_bps()))
-      return Error{"a flow report with a rate that is negative, above 1e15 bits/s or no number"};
-    reports.push_back({.end = {.id = *id, .egress = report.direction() == v1::EGRESS}, .report = &report});
-  }
-  return reports;
+Result<Fleet::Change> Fleet::apply(const std::string& node, const v1::FlowUpdate& update, std::int64_t now_ns) {
+  const auto news = read_flow_update(update);
+  return news ? apply(node, *news, now_ns) : news.error();
 }
 
-Result<Fleet::Change> Fleet::apply(const std::string& node, const v1::FlowUpdate& update, std::int64_t now_ns) {
+Result<Fleet::Change> Fleet::apply(const std::string& node, const FlowNews& news, std::int64_t now_ns) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end() || !found->second.connected)
     return Error{"a report of '" + node + "', which has no session"};
-  const auto reports = parse(update);
-  if (!reports) return reports.error();
   ++updates_;
   Change change;
   FleetNode& state = found->second;
   state.reported_ns = now_ns;
-  state.kernel_events_lost = update.kernel_events_lost();
-  state.kernel_flows_lost = update.kernel_flows_lost();
-  RateSample sample{.begin_ns = now_ns - std::int64_t{update.interval_ms()} * kNsPerMs, .end_ns = now_ns};
-  for (const Parsed& parsed : *reports) {
-    if (!speaks_for(node, parsed)) {
-      ++foreign_reports_;
+  state.kernel_events_lost = news.kernel_events_lost;
+  state.kernel_flows_lost = news.kernel_flows_lost;
+  RateSample sample{.begin_ns = now_ns - std::int64_t{news.interval_ms} * kNsPerMs, .end_ns = now_ns};
+  std::size_t named = 0;
+  bool all_named = true;
+  for (const ReportedFlow& reported : news.flows) {
+    if (reported.ended) {
+      all_named = false;  // it may have been counted before
+      if (speaks_for(node, reported.end)) {
+        end_flow(node, state, reported.end, change);
+      } else {
+        ++foreign_reports_;
+      }
       continue;
     }
-    if (parsed.report->ended()) {
-      end_flow(node, state, parsed.end, change);
-      continue;
-    }
-    sample.rate_bps = parsed.report->rate_bps();
-    sample.payload_bps = parsed.report->payload_bps();
-    take(node, state, parsed, sample, change);
+    sample.rate_bps = reported.rate_bps;
+    sample.payload_bps = reported.payload_bps;
+    named += take(node, state, reported, sample, change) ? 1 : 0;
   }
-  note_silent(node, state, update.complete(), sample, change);
+  all_named &= named == state.flows.size();
+  if (!all_named) note_silent(node, state, news.complete, sample, change);
   return change;
 }
 
@@ -191,11 +173,11 @@ Result<Fleet::Change> Fleet::apply(const std::string& node, const v1::FlowUpdate
 void Fleet::note_silent(const std::string& node, FleetNode& state, bool complete, const RateSample& sample,
                         Change& change) {
   std::vector<FlowEndId> ended;
-  for (const auto& [id, flow] : state.flows) {
-    FlowEnd& end = id.egress ? *flow->egress : *flow->ingress;
+  for (const OwnedEnds::End& owned : state.flows) {
+    FlowEnd& end = owned.egress ? *owned.flow->egress : *owned.flow->ingress;
     if (end.update == updates_) continue;
     if (complete) {
-      ended.push_back(id);
+      ended.push_back(owned.id());
     } else {
       repeat(end, sample.end_ns - sample.begin_ns, sample.end_ns);
     }
@@ -205,11 +187,13 @@ void Fleet::note_silent(const std::string& node, FleetNode& state, bool complete
 }
 
 Flow* Fleet::claim(const std::string& node, FleetNode& state, const FlowEndId& end, std::int64_t now_ns) {
-  const auto known = state.flows.find(end);
-  if (known != state.flows.end()) return known->second;
-  auto place = flows_.find(end.id);
-  if (place != flows_.end()) {
-    const auto& owned = end.egress ? place->second.egress : place->second.ingress;
+  if (!speaks_for(node, end)) {
+    ++foreign_reports_;
+    return nullptr;
+  }
+  Flow* flow = flows_.find(end.id);
+  if (flow != nullptr) {
+    const auto& owned = end.egress ? flow->egress : flow->ingress;
     if (owned && owned->node != node) {
       FleetNode& owner = nodes_[owned->node];
       if (owner.connected) {
@@ -223,29 +207,31 @@ Flow* Fleet::claim(const std::string& node, FleetNode& state, const FlowEndId& e
     ++flows_dropped_;
     return nullptr;
   }
-  if (place == flows_.end()) {
-    place = flows_.emplace(end.id, Flow{}).first;
-    place->second.id = end.id;
-    place->second.first_seen_ns = now_ns;
+  if (flow == nullptr) {
+    flow = &flows_.add(end.id);
+    flow->first_seen_ns = now_ns;
   }
-  state.flows.emplace(end, &place->second);
-  return &place->second;
+  state.flows.add(end, *flow);
+  return flow;
 }
 
-void Fleet::take(const std::string& node, FleetNode& state, const Parsed& parsed, const RateSample& sample,
+bool Fleet::take(const std::string& node, FleetNode& state, const ReportedFlow& reported, const RateSample& sample,
                  Change& change) {
-  const std::size_t before = state.flows.size();
-  Flow* const claimed = claim(node, state, parsed.end, sample.end_ns);
-  if (claimed == nullptr) return;
+  Flow* const known = state.flows.find(reported.end);
+  Flow* const claimed = known != nullptr ? known : claim(node, state, reported.end, sample.end_ns);
+  if (claimed == nullptr) return false;
   Flow& flow = *claimed;
-  const bool known_here = state.flows.size() == before;
-  change.flows |= !known_here;
-  change.ports |= known_here && flow.wire_port() != parsed.report->wire_port();
-  auto& end = parsed.end.egress ? flow.egress : flow.ingress;
+  change.flows |= known == nullptr;
+  change.ports |= known != nullptr && flow.wire_port() != reported.record.wire_port;
+  auto& end = reported.end.egress ? flow.egress : flow.ingress;
   if (!end) end.emplace();
-  end->node = node;
-  end->ecn_ce_share = ce_share(*end, *parsed.report);
-  end->report = *parsed.report;
+  if (known == nullptr) {
+    end->node = node;
+    end->owner = &state;
+  }
+  const bool first = end->update != updates_;
+  end->ecn_ce_share = ce_share(*end, reported.record);
+  end->report = reported.record;
   end->reported_ns = sample.end_ns;
   end->update = updates_;
   remember(*end, sample);
@@ -254,19 +240,20 @@ void Fleet::take(const std::string& node, FleetNode& state, const Parsed& parsed
     change.flows |= sample.end_ns - flow.last_payload_ns > Flow::kRecentNs || flow.last_payload_ns == 0;
     flow.last_payload_ns = sample.end_ns;
   }
+  return first;
 }
 
 void Fleet::end_flow(const std::string& node, FleetNode& state, const FlowEndId& end, Change& change) {
   state.flows.erase(end);
-  const auto place = flows_.find(end.id);
-  if (place == flows_.end()) return;
-  auto& report = end.egress ? place->second.egress : place->second.ingress;
+  Flow* const flow = flows_.find(end.id);
+  if (flow == nullptr) return;
+  auto& report = end.egress ? flow->egress : flow->ingress;
   if (!report || report->node != node) return;
   report.reset();
   change.flows = true;
-  if (place->second.egress || place->second.ingress) return;
+  if (flow->egress || flow->ingress) return;
   change.ended.push_back(end.id);
-  flows_.erase(place);
+  flows_.erase(end.id);
 }
 
 Fleet::Change Fleet::expire(std::int64_t now_ns) {
@@ -274,7 +261,7 @@ Fleet::Change Fleet::expire(std::int64_t now_ns) {
   for (auto& [name, state] : nodes_) {
     if (state.connected || state.flows.empty() || now_ns - state.changed_ns < kKeepLostNodeNs) continue;
     const auto gone = std::exchange(state.flows, {});
-    for (const auto& [end, flow] : gone) end_flow(name, state, end, change);
+    for (const OwnedEnds::End& owned : gone) end_flow(name, state, owned.id(), change);
   }
   return change;
 }

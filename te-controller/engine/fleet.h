@@ -5,12 +5,14 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "common/base/result.h"
 #include "te-controller/engine/flow.h"
+#include "te-controller/engine/flow_news.h"
+#include "te-controller/engine/flow_table.h"
+#include "te-controller/engine/owned_ends.h"
 #include "topology/fabric.h"
 
 namespace te {
@@ -24,7 +26,7 @@ struct FleetNode {
   std::uint64_t kernel_events_lost = 0;
   std::uint64_t kernel_flows_lost = 0;
   std::map<std::pair<std::string, std::string>, v1::LinkReport> links;  ///< by network namespace and interface
-  std::unordered_map<FlowEndId, Flow*> flows;                           ///< ends that it reports and owns
+  OwnedEnds flows;                                                      ///< ends that it reports and owns
 
   /// State of a source ("tc", "probe"); STATE_UNSPECIFIED when the agent does not name it.
   [[nodiscard]] v1::Source::State source(std::string_view name) const;
@@ -35,8 +37,7 @@ class Fleet {
  public:
   static constexpr std::size_t kMaxFlowsPerNode = 65536;
   static constexpr std::size_t kMaxLinksPerNode = 4096;
-  static constexpr std::size_t kHistory = 16;                      ///< rate samples kept of each end
-  static constexpr double kHighestRateBps = 1e15;                  ///< of a flow; reports of more are malformed
+  static constexpr std::size_t kHistory = RateHistory::kMost;      ///< rate samples kept of each end
   static constexpr std::int64_t kKeepLostNodeNs = 30'000'000'000;  ///< then its flows are forgotten
 
   /// `fabric` outlives it.
@@ -61,13 +62,15 @@ class Fleet {
   };
   /// Takes a report. An end of a flow belongs to the node that reported it first, for as long as that is connected. The
   /// rates of a flow that an update does not name still hold; one that a complete update does not name has ended. An
-  /// Error: the message is malformed, nothing was taken.
+  /// Error: the node has no session.
+  Result<Change> apply(const std::string& node, const FlowNews& news, std::int64_t now_ns);
+  /// The same. An Error: the message is malformed, nothing was taken.
   Result<Change> apply(const std::string& node, const v1::FlowUpdate& update, std::int64_t now_ns);
   /// Forgets flows of nodes that have been away for kKeepLostNodeNs.
   Change expire(std::int64_t now_ns);
 
   [[nodiscard]] const std::map<std::string, FleetNode>& nodes() const { return nodes_; }
-  [[nodiscard]] const std::map<FlowId, Flow>& flows() const { return flows_; }
+  [[nodiscard]] const FlowTable& flows() const { return flows_; }
   /// Null when unknown.
   /// The flow whose id begins so. Errors: none, or more than one.
   [[nodiscard]] Result<const Flow*> find_by_beginning(const std::string& id) const;
@@ -85,21 +88,18 @@ class Fleet {
   [[nodiscard]] std::uint64_t flows_dropped() const { return flows_dropped_; }
 
  private:
-  struct Parsed {
-    FlowEndId end;
-    const v1::FlowReport* report = nullptr;
-  };
-  static Result<std::vector<Parsed>> parse(const v1::FlowUpdate& update);
-  [[nodiscard]] bool speaks_for(const std::string& node, const Parsed& parsed) const;
-  void take(const std::string& node, FleetNode& state, const Parsed& parsed, const RateSample& sample, Change& change);
-  /// The flow of an end that the node reports, with the end made its own; null when it may not.
+  [[nodiscard]] bool speaks_for(const std::string& node, const FlowEndId& end) const;
+  /// True when it is the first of the update about that end.
+  bool take(const std::string& node, FleetNode& state, const ReportedFlow& reported, const RateSample& sample,
+            Change& change);
+  /// The flow of an end that the node has not reported yet, with the end made its own; null when it may not.
   Flow* claim(const std::string& node, FleetNode& state, const FlowEndId& end, std::int64_t now_ns);
   void note_silent(const std::string& node, FleetNode& state, bool complete, const RateSample& sample, Change& change);
   void end_flow(const std::string& node, FleetNode& state, const FlowEndId& end, Change& change);
 
   const Fabric* fabric_;
   std::map<std::string, FleetNode> nodes_;
-  std::map<FlowId, Flow> flows_;
+  FlowTable flows_;
   std::uint64_t updates_ = 0;
   std::uint64_t foreign_reports_ = 0;
   std::uint64_t flows_dropped_ = 0;

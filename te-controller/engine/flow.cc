@@ -60,17 +60,16 @@ std::string_view to_string(FlowKind kind) {
 
 std::uint16_t Flow::wire_port() const {
   const FlowEnd& end = egress ? *egress : *ingress;
-  return static_cast<std::uint16_t>(end.report.wire_port());
+  return static_cast<std::uint16_t>(end.report.wire_port);
 }
 
 std::uint16_t Flow::source_port() const {
-  return egress ? static_cast<std::uint16_t>(egress->report.source_port()) : std::uint16_t{0};
+  return egress ? static_cast<std::uint16_t>(egress->report.source_port) : std::uint16_t{0};
 }
 
 std::optional<std::uint32_t> Flow::source_qpn() const {
-  if (egress && egress->report.has_local_qpn()) return egress->report.local_qpn();
-  if (ingress && ingress->report.has_remote_qpn()) return ingress->report.remote_qpn();
-  return std::nullopt;
+  if (egress && egress->report.local_qpn) return egress->report.local_qpn;
+  return ingress ? ingress->report.remote_qpn : std::nullopt;
 }
 
 std::optional<FlowId> Flow::reverse() const {

@@ -3,12 +3,12 @@
 
 #include <compare>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 
 #include "common/base/ip_address.h"
 #include "common/base/result.h"
+#include "te-controller/engine/rate_history.h"
 #include "te/v1/agent.pb.h"
 #include "topology/ecmp_knowledge.h"
 
@@ -38,22 +38,39 @@ Result<FlowId> parse_flow_id(const v1::FlowKey& key);
 /// The key as an agent's kernel has it.
 [[nodiscard]] v1::FlowKey make_flow_key(const FlowId& id, std::uint32_t ifindex);
 
-/// Rates of one report interval, bits/s.
-struct RateSample {
-  std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;
-  double rate_bps = 0;     ///< IP bits
-  double payload_bps = 0;  ///< message data
+/// What a v1::FlowReport says, without what names the flow, rates, and what nobody reads. Owns no memory: there is one
+/// for each flow and host.
+struct FlowRecord {
+  std::uint64_t packets = 0;
+  std::uint64_t ecn_ce_packets = 0;
+  std::uint64_t nak_sequence = 0;
+  std::uint64_t nak_rnr = 0;
+  std::uint64_t nak_other = 0;
+  std::uint64_t duplicate_packets = 0;
+  std::uint64_t psn_gaps = 0;
+  std::uint64_t steered_packets = 0;
+  std::optional<std::uint32_t> local_qpn;
+  std::optional<std::uint32_t> remote_qpn;
+  std::uint32_t flow_label = 0;
+  v1::PortProvenance provenance = v1::PORT_UNKNOWN;
+  std::uint32_t ifindex = 0;
+  std::uint32_t source_port = 0;
+  std::uint32_t wire_port = 0;
+  bool operator==(const FlowRecord&) const = default;
 };
 
-/// What one of the two hosts says of a flow.
+struct FleetNode;
+
+/// What one of the two hosts says of a flow. What is asked for most often comes last, beside std::optional's own flag:
+/// all flows are walked through several times a second, and each line of memory counts.
 struct FlowEnd {
+  RateHistory history;
   std::string node;
-  v1::FlowReport report;           ///< the last one
-  std::int64_t reported_ns = 0;    ///< when it came
-  std::uint64_t update = 0;        ///< the Fleet's number of the update that brought it
-  std::deque<RateSample> history;  ///< oldest first, bounded
-  double ecn_ce_share = 0;         ///< of the packets of the last interval that had any
+  double ecn_ce_share = 0;           ///< of the packets of the last interval that had any
+  std::int64_t reported_ns = 0;      ///< when `report` came
+  std::uint64_t update = 0;          ///< the Fleet's number of the update that brought it
+  const FleetNode* owner = nullptr;  ///< `node`
+  FlowRecord report;                 ///< the last one
 };
 
 enum class FlowKind : std::uint8_t { kData, kAck, kIdle };
@@ -63,11 +80,11 @@ enum class FlowKind : std::uint8_t { kData, kAck, kIdle };
 /// A flow as its sender (egress) and its receiver (ingress) see it; at least one of them is there.
 struct Flow {
   FlowId id;
-  std::optional<FlowEnd> egress;
-  std::optional<FlowEnd> ingress;
   std::int64_t first_seen_ns = 0;
   std::int64_t last_payload_ns = 0;  ///< message data seen; 0: never
   std::int64_t last_packet_ns = 0;   ///< any packet seen; 0: never
+  std::optional<FlowEnd> egress;
+  std::optional<FlowEnd> ingress;
 
   /// On the wire; 0: unknown.
   [[nodiscard]] std::uint16_t wire_port() const;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kLossLookNs = 1000 * kNsPerMs;
 constexpr std::size_t kLossSeconds = 3;     // that losses are summed over
-constexpr std::int64_t kLookRestNs = 5000;  // for each flow: most of the time is for what agents say
+constexpr std::int64_t kLookRestNs = 2500;  // for each flow, six times what it takes: most is for what agents say
 constexpr std::int64_t kProofNs = 500 * kNsPerMs;
 constexpr std::int64_t kFirstBackOffNs = 500 * kNsPerMs;
 constexpr std::int64_t kLongestBackOffNs = 30'000 * kNsPerMs;
@@ -41,8 +41,8 @@ LinkState state_for(LinkCondition condition, bool of_host) {
 
 /// When an end last counted packets; 0: not within its history.
 std::int64_t last_active_ns(const FlowEnd& end) {
-  for (auto sample = end.history.rbegin(); sample != end.history.rend(); ++sample) {
-    if (sample->rate_bps > 0) return sample->end_ns;
+  for (std::size_t i = end.history.size(); i > 0; --i) {
+    if (end.history[i - 1].rate_bps > 0) return end.history[i - 1].end_ns;
   }
   return 0;
 }
@@ -150,18 +150,36 @@ LinkState LinkWatch::state_of(LinkId link) const {
   return state == LinkState::kHealthy && drained_.contains(link) ? LinkState::kDrained : state;
 }
 
+/// Makes tracks_ fit the fleet's flows.
+void LinkWatch::follow_flows() {
+  const FlowTable& flows = parts_.fleet->flows();
+  if (tracks_as_of_ == flows.version()) return;
+  tracks_as_of_ = flows.version();
+  std::vector<Track> tracks;
+  tracks.reserve(flows.size());
+  auto old = tracks_.begin();
+  for (const auto& [id, flow] : flows) {
+    while (old != tracks_.end() && old->flow < id) ++old;
+    Track& track = tracks.emplace_back();
+    if (old != tracks_.end() && old->flow == id) track = std::move(*old);
+    track.flow = id;
+  }
+  tracks_ = std::move(tracks);
+}
+
 void LinkWatch::look_at_flows(std::int64_t now_ns) {
-  for (const auto& [id, flow] : parts_.fleet->flows()) look_at(flow, now_ns);
-  std::erase_if(tracks_, [&](const auto& entry) { return parts_.fleet->find(entry.first) == nullptr; });
+  follow_flows();
+  auto track = tracks_.begin();
+  for (const auto& [id, flow] : parts_.fleet->flows()) look_at(flow, *track++, now_ns);
 }
 
 /// The sender goes on sending after the receiver has seen the last of it.
 bool LinkWatch::does_not_arrive(const Flow& flow, const Track& track, std::int64_t now_ns) const {
   if (!flow.egress || !flow.ingress) return false;
-  const FleetNode* receiver = parts_.fleet->node(flow.ingress->node);
-  if (receiver == nullptr || !receiver->connected || parts_.fleet->sender(flow) == nullptr) return false;
+  if (!flow.ingress->owner->connected || parts_.fleet->sender(flow) == nullptr) return false;
   // An agent that has just come back has no rates yet, nor what arrived meanwhile.
-  const std::int64_t since_ns = std::max(track.arrived_ns, receiver->changed_ns + kFirstIntervals * interval_ns_);
+  const std::int64_t since_ns =
+      std::max(track.arrived_ns, flow.ingress->owner->changed_ns + kFirstIntervals * interval_ns_);
   if (now_ns - since_ns < kLostIntervals * interval_ns_) return false;
   const auto& sent = flow.egress->history;
   return std::ranges::any_of(
@@ -169,15 +187,14 @@ bool LinkWatch::does_not_arrive(const Flow& flow, const Track& track, std::int64
 }
 
 bool LinkWatch::lost(const FlowId& flow) const {
-  const auto found = tracks_.find(flow);
-  return found != tracks_.end() && found->second.lost;
+  const auto found = std::ranges::lower_bound(tracks_, flow, {}, &Track::flow);
+  return found != tracks_.end() && found->flow == flow && found->lost;
 }
 
-void LinkWatch::look_at(const Flow& flow, std::int64_t now_ns) {
+void LinkWatch::look_at(const Flow& flow, Track& track, std::int64_t now_ns) {
   if (flow.kind(now_ns) == FlowKind::kIdle) return;
-  Track& track = tracks_[flow.id];
   if (flow.ingress) track.arrived_ns = std::max(track.arrived_ns, last_active_ns(*flow.ingress));
-  const ComposedPath path = parts_.knowledge->compose(flow.id.pair(), flow.wire_port());
+  const ComposedPath& path = parts_.knowledge->way(flow.id.pair(), flow.wire_port());
   const bool lost = does_not_arrive(flow, track, now_ns);
   if (!lost && std::exchange(track.lost, false)) track.back_off_ns = 0;
   if (lost) {
@@ -199,8 +216,8 @@ void LinkWatch::trace(const Flow& flow, Track& track, const ComposedPath& path, 
 /// To all switches on the way, as far as it is known.
 bool LinkWatch::start_trace(const Flow& flow, const ComposedPath& path, std::int64_t now_ns) {
   TraceOrder order{.node = flow.egress->node,
-                   .flow = make_flow_key(flow.id, flow.egress->report.key().ifindex()),
-                   .flow_label = flow.egress->report.flow_label(),
+                   .flow = make_flow_key(flow.id, flow.egress->report.ifindex),
+                   .flow_label = flow.egress->report.flow_label,
                    .port = flow.wire_port(),
                    .way = path.links,
                    .ttls = {}};
@@ -212,18 +229,22 @@ bool LinkWatch::start_trace(const Flow& flow, const ComposedPath& path, std::int
 
 /// A switch can only be missed once it has answered: flows are traced that pass one which never did.
 void LinkWatch::get_acquainted(std::int64_t now_ns) {
+  const auto is_new = [&](NodeId node) {
+    if (parts_.fabric->node(node).is_host() || tracer_.answers(node)) return false;
+    const auto greeted = greeted_ns_.find(node);
+    return greeted == greeted_ns_.end() || now_ns - greeted->second >= kLongestBackOffNs;
+  };
+  bool any = false;
+  for (NodeId node = 0; node < parts_.fabric->nodes().size() && !any; ++node) any = is_new(node);
+  if (!any) return;
   int traces = 0;
   for (const auto& [id, flow] : parts_.fleet->flows()) {
     if (traces == kGreetings) return;
     if (flow.kind(now_ns) != FlowKind::kData || parts_.fleet->sender(flow) == nullptr) continue;
-    const ComposedPath path = parts_.knowledge->compose(id.pair(), flow.wire_port());
-    const auto is_new = [&](LinkId link) {
-      const NodeId node = parts_.fabric->link(link).to;
-      if (parts_.fabric->node(node).is_host() || tracer_.answers(node)) return false;
-      const auto greeted = greeted_ns_.find(node);
-      return greeted == greeted_ns_.end() || now_ns - greeted->second >= kLongestBackOffNs;
-    };
-    if (!path.reaches() || std::ranges::none_of(path.links, is_new) || !start_trace(flow, path, now_ns)) continue;
+    const ComposedPath& path = parts_.knowledge->way(id.pair(), flow.wire_port());
+    const auto leads_to_new = [&](LinkId link) { return is_new(parts_.fabric->link(link).to); };
+    if (!path.reaches() || std::ranges::none_of(path.links, leads_to_new)) continue;
+    if (!start_trace(flow, path, now_ns)) continue;
     for (const LinkId link : path.links) greeted_ns_[parts_.fabric->link(link).to] = now_ns;
     ++traces;
   }
@@ -241,26 +262,27 @@ void LinkWatch::count(Track& track, const Flow& flow, const ComposedPath& path, 
     track.seconds.clear();
     return;
   }
-  const v1::FlowReport& report = flow.ingress->report;
-  const bool anew = track.way != path.links || report.packets() < track.packets || report.psn_gaps() < track.gaps;
+  const FlowRecord& report = flow.ingress->report;
+  const bool anew = track.way != path.links || report.packets < track.packets || report.psn_gaps < track.gaps;
   if (!anew && now_ns - track.counted_ns < kLossLookNs) return;
   if (anew) {
     track.way = path.links;
     track.seconds.clear();
-  } else {
+    track.settling = true;
+  } else if (!std::exchange(track.settling, false)) {
     track.seconds.push_back(
-        {.links = {}, .packets = report.packets() - track.packets, .gaps = report.psn_gaps() - track.gaps});
-    if (track.seconds.size() > kLossSeconds) track.seconds.pop_front();
+        {.links = {}, .packets = report.packets - track.packets, .gaps = report.psn_gaps - track.gaps});
+    if (track.seconds.size() > kLossSeconds) track.seconds.erase(track.seconds.begin());
   }
-  track.packets = report.packets();
-  track.gaps = report.psn_gaps();
+  track.packets = report.packets;
+  track.gaps = report.psn_gaps;
   track.counted_ns = now_ns;
 }
 
 void LinkWatch::look_for_losses(std::int64_t now_ns) {
   std::vector<FlowLoss> flows;
   bool any = false;
-  for (const auto& [id, track] : tracks_) {
+  for (const Track& track : tracks_) {
     FlowLoss sum;
     for (const FlowLoss& second : track.seconds) {
       sum.packets += second.packets;
@@ -276,7 +298,7 @@ void LinkWatch::look_for_losses(std::int64_t now_ns) {
 }
 
 void LinkWatch::forget_losses() {
-  for (auto& [id, track] : tracks_) track.seconds.clear();
+  for (Track& track : tracks_) track.seconds.clear();
   health_.forget_losses();
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -66,11 +65,13 @@ class LinkWatch {
  private:
   /// What was last seen of one flow.
   struct Track {
+    FlowId flow;
     std::vector<LinkId> way;  ///< as it was then; what is counted starts anew when it changes
     std::uint64_t packets = 0;
     std::uint64_t gaps = 0;
-    std::deque<diagnosis::FlowLoss> seconds;  ///< newest last
+    std::vector<diagnosis::FlowLoss> seconds;  ///< newest last
     std::int64_t counted_ns = 0;
+    bool settling = false;         ///< on a new way: what broke the sequence at the change may still be reported
     std::int64_t arrived_ns = 0;   ///< last packets at the receiver; 0: never
     std::int64_t traced_ns = 0;    ///< last; 0: never
     std::int64_t back_off_ns = 0;  ///< before the next trace
@@ -80,8 +81,9 @@ class LinkWatch {
   [[nodiscard]] LinkState state_of(LinkId link) const;
   void take(const TraceOutcome& outcome, std::int64_t now_ns);
   bool ask_directly(const TraceOrder& trace, LinkId silent, std::int64_t now_ns);
+  void follow_flows();
   void look_at_flows(std::int64_t now_ns);
-  void look_at(const Flow& flow, std::int64_t now_ns);
+  void look_at(const Flow& flow, Track& track, std::int64_t now_ns);
   void count(Track& track, const Flow& flow, const ComposedPath& path, std::int64_t now_ns);
   void trace(const Flow& flow, Track& track, const ComposedPath& path, std::int64_t now_ns);
   void look_for_losses(std::int64_t now_ns);
@@ -95,7 +97,8 @@ class LinkWatch {
   std::int64_t interval_ns_;
   diagnosis::LinkHealth health_;
   Tracer tracer_;
-  std::map<FlowId, Track> tracks_;
+  std::vector<Track> tracks_;                  ///< one for each flow of the fleet, in that order
+  std::uint64_t tracks_as_of_ = 0;             ///< the fleet's flows
   std::set<LinkId> drained_;                   ///< by operators
   std::set<LinkId> in_force_;                  ///< of them, since the last judge()
   std::map<NodeId, std::int64_t> greeted_ns_;  ///< switches that never answered: when they were last asked

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "te-controller/engine/rate_history.h"
+#include "te-controller/engine/active_rate.h"
 
 namespace te {
 
@@ -62,6 +62,7 @@ std::uint16_t Mover::expected_port(const Flow& flow, std::int64_t now_ns) const 
 
 std::string Mover::hold(const Flow& flow, std::int64_t now_ns) const {
   if (moves_.contains(flow.id) || follower_.holds(flow.id)) return "a move of it is being checked";
+  if (cool_down_.size() == 0) return {};
   const std::int64_t left = cool_down_.left_ns(flow.id.short_id(), now_ns);
   if (left <= 0) return {};
   const auto tenths = (left + 99 * kNsPerMs) / (100 * kNsPerMs);
@@ -89,7 +90,7 @@ void Mover::open_group(std::int64_t now_ns) {
 Mover::Move Mover::send(const MoveOrder& order, const Flow& flow, std::int64_t now_ns) {
   Move move;
   move.node = flow.egress->node;
-  move.key = {.flow = order.flow, .ifindex = flow.egress->report.key().ifindex()};
+  move.key = {.flow = order.flow, .ifindex = flow.egress->report.ifindex};
   move.steered_before = parts_.steering->desired(move.node, move.key);
   move.order = order;
   move.sent_ns = now_ns;
@@ -140,7 +141,7 @@ void Mover::follow_release(const Flow& flow, v1::MoveView record, std::int64_t n
   parts_.ledger->apply(number, MoveEvent::kSend, "");
   follower_.follow({.number = number,
                     .node = flow.egress->node,
-                    .key = {.flow = flow.id, .ifindex = flow.egress->report.key().ifindex()},
+                    .key = {.flow = flow.id, .ifindex = flow.egress->report.ifindex},
                     .revision = parts_.steering->revision(flow.egress->node),
                     .port = flow.source_port(),
                     .verified = "its own port is on the wire again",

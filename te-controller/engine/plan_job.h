@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "te-controller/engine/fleet.h"
@@ -62,7 +64,7 @@ class PlanBuilder {
   };
   PlanBuilder(const Parts& parts, const PlanningOptions& options) : parts_(parts), options_(options) {}
 
-  [[nodiscard]] std::shared_ptr<const PlanJob> build(std::shared_ptr<const Fabric> fabric, std::int64_t now_ns) const;
+  [[nodiscard]] std::shared_ptr<const PlanJob> build(std::shared_ptr<const Fabric> fabric, std::int64_t now_ns);
   /// Why the flow cannot be moved now; empty: it can.
   [[nodiscard]] std::string immovable(const Flow& flow, std::int64_t now_ns) const;
   /// Why the port does not decide over this way of the flow, as far as is shown; empty: it does. `must`: the flow has
@@ -73,8 +75,31 @@ class PlanBuilder {
   [[nodiscard]] std::string unsteerable(const Flow& flow) const;
 
  private:
+  /// Options of a pair, kept from job to job while nothing is learned of it.
+  struct Kept {
+    std::uint64_t version = 0;   ///< EcmpKnowledge::version_of(), when they were read
+    std::uint64_t last_job = 0;  ///< that asked for them
+    PairOptions options;
+  };
+  /// A pair while a job is made.
+  struct PairInJob {
+    AddressPair pair;
+    const PairOptions* options = nullptr;
+    std::vector<traffic::PathIndex> indices;  ///< by path
+    std::vector<bool> by_port;                ///< by path: the port decides over it, as far as is shown
+    std::string label;                        ///< of its flows, without the QP
+  };
+  const PairOptions& options_for(const AddressPair& pair);
+  [[nodiscard]] PairInJob begin_pair(PlanJob& job, const AddressPair& pair);
+  [[nodiscard]] traffic::PlanFlow snapshot(PlanJob& job, const PairInJob& pair, const Flow& flow, bool& forced,
+                                           std::int64_t now_ns) const;
+  void add_candidates(const Fabric& fabric, const PairInJob& pair, const Flow& flow, const traffic::PlanFlow& planned,
+                      bool forced, std::vector<traffic::Candidate>& candidates) const;
+
   Parts parts_;
   PlanningOptions options_;
+  std::unordered_map<AddressPair, Kept> kept_;
+  std::uint64_t jobs_ = 0;
 };
 
 }  // namespace te

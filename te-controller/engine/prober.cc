@@ -31,33 +31,41 @@ std::size_t effort_ports(std::size_t paths) {
 Prober::Prober(Routing& routing, EcmpKnowledge& knowledge, const ProbingOptions& options)
     : routing_(&routing), knowledge_(&knowledge), options_(options), budget_(options.answers_per_switch_per_s) {}
 
+void Prober::rouse(const AddressPair& pair, Pair& state) {
+  if (std::exchange(state.quiet, false)) awake_.emplace(pair, &state);
+}
+
 void Prober::set_targets(std::vector<ProbeTarget> targets, std::int64_t now_ns) {
-  std::map<AddressPair, Pair> kept;
+  std::ranges::sort(targets, {}, &ProbeTarget::pair);
+  auto old = pairs_.begin();
   for (ProbeTarget& target : targets) {
     const AddressPair pair = target.pair;
-    const bool data = target.data;
-    const auto old = pairs_.find(pair);
-    Pair state = old == pairs_.end() ? Pair{} : std::move(old->second);
-    state.stale |= old == pairs_.end() || state.target.data != target.data;
-    if (state.stale || state.target.ports_in_use != target.ports_in_use) state.quiet = false;
+    while (old != pairs_.end() && old->first < pair) old = drop(old);
+    const bool is_new = old == pairs_.end() || old->first != pair;
+    const auto place = is_new ? pairs_.emplace_hint(old, pair, Pair{}) : old++;
+    Pair& state = place->second;
+    state.stale |= is_new || state.target.data != target.data;
+    if (state.stale || state.target.ports_in_use != target.ports_in_use) rouse(pair, state);
+    if (is_new || state.target.data != target.data) states_[pair].data = target.data;
+    if (is_new) states_[pair].since_ns = state.refreshed_ns = now_ns;
     state.target = std::move(target);
-    kept.emplace(pair, std::move(state));
-    if (old == pairs_.end()) {
-      states_[pair].since_ns = now_ns;
-      kept[pair].refreshed_ns = now_ns;
-    }
-    states_[pair].data = data;
     knowledge_->touch(pair, now_ns);
   }
-  pairs_ = std::move(kept);
-  std::erase_if(states_, [&](const auto& entry) { return !pairs_.contains(entry.first); });
+  while (old != pairs_.end()) old = drop(old);
+}
+
+/// The pair has no flow any more.
+std::map<AddressPair, Prober::Pair>::iterator Prober::drop(std::map<AddressPair, Pair>::iterator pair) {
+  awake_.erase(pair->first);
+  states_.erase(pair->first);
+  return pairs_.erase(pair);
 }
 
 void Prober::verify(const AddressPair& pair, std::uint16_t port) {
   const auto found = pairs_.find(pair);
   if (found == pairs_.end()) return;
   found->second.to_verify.insert(port);
-  found->second.quiet = false;
+  rouse(pair, found->second);
 }
 
 const ProbeTarget* Prober::target(const AddressPair& pair) const {
@@ -68,7 +76,7 @@ const ProbeTarget* Prober::target(const AddressPair& pair) const {
 void Prober::knowledge_changed() {
   for (auto& [pair, state] : pairs_) {
     state.stale = true;
-    state.quiet = false;
+    rouse(pair, state);
     state.refused.clear();
   }
 }
@@ -117,6 +125,7 @@ std::optional<Prober::Work> Prober::work_for(const AddressPair& pair, Pair& stat
     if (refused != state.refused.end() && now_ns < refused->second.not_before_ns) {
       const std::int64_t when = refused->second.not_before_ns;
       state.wake_ns = state.wake_ns == 0 ? when : std::min(state.wake_ns, when);
+      wake_ns_ = wake_ns_ == 0 ? when : std::min(wake_ns_, when);
       return;
     }
     work.ports.push_back(port);
@@ -127,7 +136,7 @@ std::optional<Prober::Work> Prober::work_for(const AddressPair& pair, Pair& stat
       break;
     case Urgency::kInUse:
       for (const std::uint16_t port : state.target.ports_in_use) {
-        if (port >= 1 && knowledge_->compose(pair, port).status == ComposedPath::Status::kPartlyKnown) add(port);
+        if (port >= 1 && knowledge_->way(pair, port).status == ComposedPath::Status::kPartlyKnown) add(port);
       }
       break;
     case Urgency::kRecheck:
@@ -203,6 +212,20 @@ bool Prober::start(const AddressPair& pair, Pair& state, const Work& work, std::
   return true;
 }
 
+void Prober::rouse_those_refused(std::int64_t now_ns) {
+  if (wake_ns_ == 0 || now_ns < wake_ns_) return;
+  wake_ns_ = 0;
+  for (auto& [pair, state] : pairs_) {
+    if (state.wake_ns == 0) continue;
+    if (now_ns >= state.wake_ns) {
+      state.wake_ns = 0;
+      rouse(pair, state);
+    } else {
+      wake_ns_ = wake_ns_ == 0 ? state.wake_ns : std::min(wake_ns_, state.wake_ns);
+    }
+  }
+}
+
 std::vector<Outgoing> Prober::next(std::int64_t now_ns) {
   expire(now_ns);
   plan_refresh(now_ns);
@@ -217,21 +240,18 @@ std::vector<Outgoing> Prober::next(std::int64_t now_ns) {
       Stage{Urgency::kInUse, false},  Stage{Urgency::kRecheck, true}, Stage{Urgency::kSpare, true},
       Stage{Urgency::kCover, false},  Stage{Urgency::kVerify, false}, Stage{Urgency::kRecheck, false},
       Stage{Urgency::kRefresh, true}, Stage{Urgency::kRefresh, false}};
-  for (auto& [pair, state] : pairs_) {
-    if (state.wake_ns == 0 || now_ns < state.wake_ns) continue;
-    state.wake_ns = 0;
-    state.quiet = false;
-  }
+  rouse_those_refused(now_ns);
   std::set<AddressPair> at_work;
   std::map<std::string, std::size_t> in_flight;
   for (const auto& [id, request] : requests_) ++in_flight[request.node];
   for (const Stage& stage : kStages) {
-    auto turn = last_served_ ? pairs_.upper_bound(*last_served_) : pairs_.begin();
-    for (std::size_t served = 0; served < pairs_.size(); ++served, ++turn) {
-      if (turn == pairs_.end()) turn = pairs_.begin();
-      auto& [pair, state] = *turn;
+    auto turn = last_served_ ? awake_.upper_bound(*last_served_) : awake_.begin();
+    for (std::size_t served = 0; served < awake_.size(); ++served, ++turn) {
+      if (turn == awake_.end()) turn = awake_.begin();
+      const AddressPair& pair = turn->first;
+      Pair& state = *turn->second;
       const bool busy = stage.urgency <= Urgency::kInUse ? state.urgent > 0 : state.requests > state.urgent;
-      if (state.quiet || state.target.data != stage.data) continue;
+      if (state.target.data != stage.data) continue;
       if (busy || now_ns < state.not_before_ns || in_flight[state.target.node] >= kRequestsANode) {
         at_work.insert(pair);
         continue;
@@ -244,7 +264,11 @@ std::vector<Outgoing> Prober::next(std::int64_t now_ns) {
       last_served_ = pair;
     }
   }
-  for (auto& [pair, state] : pairs_) state.quiet = !at_work.contains(pair) && state.requests == 0 && !state.stale;
+  std::erase_if(awake_, [&](const auto& entry) {
+    Pair& state = *entry.second;
+    state.quiet = !at_work.contains(entry.first) && state.requests == 0 && !state.stale;
+    return state.quiet;
+  });
   return out;
 }
 
@@ -309,7 +333,7 @@ void Prober::contradicted(const AddressPair& pair, std::int64_t now_ns) {
     if (its.rechecked_ns != 0 && now_ns - its.rechecked_ns < kLeastRecheckNs) continue;
     its.refused.clear();
     its.to_refresh.insert(its.target.ports_in_use.begin(), its.target.ports_in_use.end());
-    its.quiet = false;
+    rouse(other, its);
   }
 }
 
@@ -321,7 +345,7 @@ void Prober::plan_refresh(std::int64_t now_ns) {
     if (now_ns - state.refreshed_ns < kRefreshNs) continue;
     state.refreshed_ns = now_ns;
     state.to_refresh = state.target.ports_in_use;
-    state.quiet = false;
+    rouse(pair, state);
   }
 }
 
@@ -350,7 +374,7 @@ Result<bool> Prober::take_result(const std::string& node, const v1::ProbeResult&
   const auto pair = pairs_.find(request.pair);
   if (pair != pairs_.end()) {
     pair->second.stale = true;
-    pair->second.quiet = false;
+    rouse(pair->first, pair->second);
     if (!result.error().empty()) states_[request.pair].problem = result.error();
   }
   if (result.done() || !result.error().empty()) {
@@ -379,7 +403,7 @@ void Prober::finish(std::uint64_t id, Request& request, std::int64_t now_ns) {
     Pair& pair = found->second;
     forget_request(pair, request);
     pair.stale = true;
-    pair.quiet = false;
+    rouse(found->first, pair);
     PairState& shown = states_[request.pair];
     if (pair.requests == 0 && pair.to_verify.empty()) shown.recheck_ns = 0;
     shown.silent = !request.answered;
@@ -412,7 +436,7 @@ void Prober::disconnected(const std::string& node) {
     if (found != pairs_.end()) {
       forget_request(found->second, request->second);
       found->second.not_before_ns = found->second.back_off_ns = 0;
-      found->second.quiet = false;
+      rouse(found->first, found->second);
     }
     request = requests_.erase(request);
   }

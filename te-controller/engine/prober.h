@@ -65,7 +65,7 @@ class Prober {
   /// `routing` and `knowledge` outlive it.
   Prober(Routing& routing, EcmpKnowledge& knowledge, const ProbingOptions& options);
 
-  /// The pairs of flows that exist now; others are dropped.
+  /// The pairs of flows that exist now, each once; others are dropped.
   void set_targets(std::vector<ProbeTarget> targets, std::int64_t now_ns);
   /// Knowledge changed other than by answers (epochs, doubts): all pairs are looked at again.
   void knowledge_changed();
@@ -140,11 +140,14 @@ class Prober {
     std::uint32_t urgent = 0;        ///< of these for ports in use or to verify
     std::int64_t not_before_ns = 0;  ///< back-off while no answer is of use
     std::int64_t back_off_ns = 0;
-    bool stale = true;   ///< progress and spares to be worked out anew
-    bool quiet = false;  ///< nothing to do until something changes
+    bool stale = true;  ///< progress and spares to be worked out anew
+    bool quiet = true;  ///< nothing to do until something changes; others are in awake_
     bool wants_spares = false;
   };
 
+  std::map<AddressPair, Pair>::iterator drop(std::map<AddressPair, Pair>::iterator pair);
+  void rouse(const AddressPair& pair, Pair& state);
+  void rouse_those_refused(std::int64_t now_ns);
   void update_progress(const AddressPair& pair, Pair& state);
   std::optional<Work> work_for(const AddressPair& pair, Pair& state, Urgency urgency, std::int64_t now_ns);
   bool start(const AddressPair& pair, Pair& state, const Work& work, std::int64_t now_ns, std::vector<Outgoing>& out);
@@ -162,6 +165,8 @@ class Prober {
   ProbingOptions options_;
   SwitchBudget budget_;
   std::map<AddressPair, Pair> pairs_;
+  std::map<AddressPair, Pair*> awake_;  ///< of pairs_, those with something to do
+  std::int64_t wake_ns_ = 0;            ///< no Pair::wake_ns is earlier; 0: none is set
   std::map<AddressPair, PairState> states_;
   std::map<std::uint64_t, Request> requests_;
   std::uint64_t next_id_ = 1;

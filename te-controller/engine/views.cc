@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kPortsListed = 32;  // of those known for a path
 
 std::string_view provenance_of(const Flow& flow) {
-  switch ((flow.egress ? *flow.egress : *flow.ingress).report.provenance()) {
+  switch ((flow.egress ? *flow.egress : *flow.ingress).report.provenance) {
     case v1::PORT_FROM_QPNS:
       return "from QPNs";
     case v1::PORT_FROM_FLOW_LABEL:
@@ -64,12 +64,12 @@ v1::FlowView Views::flow_view(const Flow& flow, const PlanIndex& plan, std::int6
   view.set_ecn_ce_share(flow.measured().ecn_ce_share);
   const auto reverse = flow.reverse();
   if (reverse && engine_->fleet().find(*reverse) != nullptr) view.set_reverse_id(reverse->short_id());
-  const v1::FlowReport& report = flow.measured().report;
-  view.set_naks(static_cast<double>(report.nak_sequence() + report.nak_rnr() + report.nak_other()));
-  view.set_duplicates(static_cast<double>(report.duplicate_packets()));
+  const FlowRecord& report = flow.measured().report;
+  view.set_naks(static_cast<double>(report.nak_sequence + report.nak_rnr + report.nak_other));
+  view.set_duplicates(static_cast<double>(report.duplicate_packets));
   if (flow.egress) {
-    view.set_packets_sent(static_cast<double>(flow.egress->report.packets()));
-    view.set_packets_steered(static_cast<double>(flow.egress->report.steered_packets()));
+    view.set_packets_sent(static_cast<double>(flow.egress->report.packets));
+    view.set_packets_steered(static_cast<double>(flow.egress->report.steered_packets));
   }
   const auto planned = plan.flow.find(flow.id);
   if (planned != plan.flow.end() && planned->second < plan.outcome->plan.rate_now_bps.size()) {

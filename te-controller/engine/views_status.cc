@@ -29,7 +29,7 @@ v1::Status Views::status(std::int64_t now_ns) {
   int steered = 0;
   double slowest = 0;
   for (const auto& [id, flow] : engine_->fleet().flows()) {
-    const bool path_known = engine_->knowledge().compose(id.pair(), flow.wire_port()).reaches();
+    const bool path_known = engine_->knowledge().way(id.pair(), flow.wire_port()).reaches();
     known += path_known ? 1 : 0;
     steered += engine_->steered(flow) ? 1 : 0;
     if (flow.kind(now_ns) != FlowKind::kData) continue;

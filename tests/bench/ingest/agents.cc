@@ -20,7 +20,7 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr int kConnectingAtOnce = 64;
+constexpr int kConnectingAtOnce = 192;
 constexpr std::size_t kQueueLimitBytes = std::size_t{1} << 20;
 constexpr std::chrono::hours kPatience{1};
 constexpr std::chrono::milliseconds kBackOff{500};

@@ -22,7 +22,7 @@ class SimulatedAgents {
     kUsual,  ///< each interval: each flow changed
     kOften,  ///< the same kOftenFactor times as often
   };
-  static constexpr std::uint32_t kOftenFactor = 4;
+  static constexpr std::uint32_t kOftenFactor = 2;
   struct Counters {
     std::uint64_t connected = 0;
     std::uint64_t records = 0;  ///< flow reports queued

@@ -37,6 +37,11 @@ struct Recorder final : AgentListener {
     ++of[node];
     return {};
   }
+  Result<void> on_flows(const std::string& node, const FlowNews&) override {
+    ++messages;
+    ++of[node];
+    return {};
+  }
   void on_gone(const std::string& node) override { gone.push_back(node); }
   std::vector<std::string> hellos;
   std::vector<std::string> gone;

@@ -19,7 +19,7 @@ class AttendanceTest : public ::testing::Test {
     v1::Hello hello;
     hello.set_protocol_version(1);
     ASSERT_TRUE(fleet.connect(node, hello, now_ns));
-    ASSERT_TRUE(fleet.apply(node, {}, now_ns));
+    ASSERT_TRUE(fleet.apply(node, v1::FlowUpdate(), now_ns));
   }
   void goes(const std::string& node, std::int64_t now_ns) {
     attendance.leaves(node, now_ns);

@@ -41,6 +41,20 @@ class FleetTest : public ::testing::Test {
   Fleet fleet_{fabric_};
 };
 
+TEST_F(FleetTest, AnUpdateMayNameAFlowAndItsEndWhileAnotherIsNotNamed) {
+  v1::FlowUpdate two = update(v1::EGRESS, 1e6);
+  *two.add_flows() = two.flows(0);
+  two.mutable_flows(1)->mutable_key()->set_destination_qpn(7);
+  ASSERT_TRUE(fleet_.apply("h1", two, kStart));
+  v1::FlowUpdate then;
+  then.set_interval_ms(500);
+  then.set_complete(true);
+  for (int i = 0; i < 2; ++i) *then.add_flows() = two.flows(1);
+  then.mutable_flows(1)->set_ended(true);
+  ASSERT_TRUE(fleet_.apply("h1", then, kStart + 500 * kMs));
+  EXPECT_TRUE(fleet_.flows().empty());  // one ended, and the other is not on the complete list
+}
+
 TEST_F(FleetTest, RefusesWhoIsNoHostOfTheFabricOrSpeaksAnotherProtocol) {
   v1::Hello hello;
   hello.set_protocol_version(1);

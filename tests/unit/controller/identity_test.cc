@@ -33,6 +33,7 @@ class Listener final : public AgentListener {
     return reply;
   }
   Result<void> on_message(const std::string&, const v1::AgentMessage&) override { return {}; }
+  Result<void> on_flows(const std::string&, const FlowNews&) override { return {}; }
   void on_gone(const std::string& node) override { gone.push_back(node); }
   std::vector<std::string> gone;
 };

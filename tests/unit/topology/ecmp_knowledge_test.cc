@@ -39,6 +39,10 @@ class EcmpTest : public ::testing::Test {
   }
   int spine_of(std::uint16_t port) {
     const auto path = known.compose(pair, port);
+    const ComposedPath& kept = known.way(pair, port);
+    EXPECT_EQ(kept.status, path.status);
+    EXPECT_EQ(kept.links, path.links);
+    EXPECT_EQ(kept.parallel_hops, path.parallel_hops);
     if (!path.reaches()) return 0;
     return std::stoi(fabric.node(fabric.link(path.links[1]).to).name.substr(5));
   }
@@ -50,6 +54,28 @@ class EcmpTest : public ::testing::Test {
   NodeId leaf1 = *fabric.find_node("leaf1");
   std::int64_t now_ns = 0;
 };
+
+TEST_F(EcmpTest, WaysAreKeptUntilSomethingIsLearnedOfThePair) {
+  AddressPair other = pair;
+  other.destination = ip("10.2.2.2");
+  EXPECT_EQ(known.way(pair, 50000).status, Status::kPartlyKnown);
+  const std::uint64_t version = known.version_of(pair);
+  const std::uint64_t other_version = known.version_of(other);
+  answer(50000, 2);
+  EXPECT_EQ(known.way(pair, 50000).status, Status::kKnown);
+  EXPECT_GT(known.version_of(pair), version);
+  EXPECT_EQ(known.version_of(other), other_version);
+  const std::uint64_t learned = known.version_of(pair);
+  answer(50000, 2);  // confirms it
+  EXPECT_EQ(known.version_of(pair), learned);
+  known.doubt(pair, 50000);
+  EXPECT_EQ(known.way(pair, 50000).status, Status::kPartlyKnown);
+  answer(50000, 2);
+  fabric.set_link_state(uplink(2), LinkState::kDown);
+  known.sync();
+  EXPECT_FALSE(known.way(pair, 50000).reaches());
+  EXPECT_GT(known.version_of(other), other_version);
+}
 
 TEST_F(EcmpTest, NothingIsKnownAtFirst) {
   const auto path = known.compose(pair, 50000);

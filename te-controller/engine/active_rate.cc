@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "te-controller/engine/rate_history.h"
+#include "te-controller/engine/active_rate.h"
 
 #include <algorithm>
 
