@@ -10,17 +10,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <utility>
 
+#include "common/netlink/mnl_socket.h"
 #include "common/os/file.h"
 
 namespace te::netlink {
 namespace {
-
-struct CloseSocket {
-  void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
-};
 
 constexpr std::size_t kBufferBytes = 32768;  // the most that the kernel puts into one part of a dump
 constexpr int kMonitorBufferBytes = 1 << 20;
@@ -57,7 +53,7 @@ int on_message(const nlmsghdr* message, void* context) {
 }  // namespace
 
 Result<std::vector<LinkMessage>> read_links() {
-  const std::unique_ptr<mnl_socket, CloseSocket> socket(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC));
+  const MnlSocket socket(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC));
   if (!socket || mnl_socket_bind(socket.get(), 0, MNL_SOCKET_AUTOPID) < 0) return errno_error("open a netlink socket");
   // The kernel answers at once; the limit is for one that does not.
   const timeval limit{1, 0};

@@ -7,16 +7,12 @@
 
 #include <array>
 #include <cerrno>
-#include <memory>
 
+#include "common/netlink/mnl_socket.h"
 #include "common/os/file.h"
 
 namespace te::agent {
 namespace {
-
-struct CloseSocket {
-  void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
-};
 
 int note_filter(const nlmsghdr* message, void* found) {
   if (message->nlmsg_type == RTM_NEWTFILTER) *static_cast<bool*>(found) = true;
@@ -51,7 +47,7 @@ Result<bool> has_filters_at(mnl_socket* socket, std::uint32_t ifindex, std::uint
 }  // namespace
 
 Result<bool> has_tc_filters(std::uint32_t ifindex) {
-  const std::unique_ptr<mnl_socket, CloseSocket> socket(mnl_socket_open(NETLINK_ROUTE));
+  const netlink::MnlSocket socket(mnl_socket_open(NETLINK_ROUTE));
   if (!socket || mnl_socket_bind(socket.get(), 0, MNL_SOCKET_AUTOPID) != 0) return errno_error("open a netlink socket");
   for (const std::uint32_t hook : {TC_H_MIN_INGRESS, TC_H_MIN_EGRESS}) {
     auto found = has_filters_at(socket.get(), ifindex, TC_H_MAKE(TC_H_CLSACT, hook));

@@ -8,9 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <functional>
-#include <memory>
 #include <utility>
 
+#include "common/netlink/mnl_socket.h"
 #include "common/os/file.h"
 #include "host-agent/core/rdma_netlink.h"
 
@@ -20,10 +20,7 @@ namespace {
 using Payload = std::span<const std::uint8_t>;
 using Take = std::function<Result<void>(Payload)>;
 
-struct CloseSocket {
-  void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
-};
-using Socket = std::unique_ptr<mnl_socket, CloseSocket>;
+using Socket = netlink::MnlSocket;
 
 constexpr std::size_t kBufferBytes = 32768;  // the most that the kernel puts into one part of a dump
 
