@@ -129,8 +129,8 @@ asio::awaitable<void> SimulatedAgents::report(std::uint32_t host, std::shared_pt
   asio::steady_timer timer(*io_);
   auto due = std::chrono::steady_clock::now();
   for (std::uint32_t round = 0; connection->is_open(); ++round) {
-    const std::chrono::milliseconds interval(talk_ == Talk::kOften ? interval_ms_ / kOftenFactor : interval_ms_);
-    message.mutable_flows()->set_interval_ms(static_cast<std::uint32_t>(interval.count()));
+    const std::chrono::milliseconds interval(interval_ms_);
+    message.mutable_flows()->set_interval_ms(interval_ms_);
     send_update(message, *connection, round);
     due += interval;
     const auto now = std::chrono::steady_clock::now();

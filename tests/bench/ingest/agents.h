@@ -20,9 +20,7 @@ class SimulatedAgents {
   enum class Talk {
     kIdle,   ///< each interval: no flow changed
     kUsual,  ///< each interval: each flow changed
-    kOften,  ///< the same kOftenFactor times as often
   };
-  static constexpr std::uint32_t kOftenFactor = 2;
   struct Counters {
     std::uint64_t connected = 0;
     std::uint64_t records = 0;  ///< flow reports queued

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // te-bench-ingest [--json]: flow records that te-controller takes in for a second of CPU time, and its memory and
 // planning time meanwhile. The real program serves simulated agents over TLS 1.3 on the loopback interface; probes are
-// answered, so that paths become known and planning has work. All CPU time of the process counts. What the thread that
-// serves agents needs more when reports come twice as often is given beside it: the cost of taking in alone, as
-// snapshots for the planner and looking after links cost the same then. A table on stderr; with --json a list of {name,
-// value, unit, compared_with, ratio} on stdout.
+// answered, so that paths become known and planning has work. All CPU time of the process counts. A table on
+// stderr; with --json a list of {name, value, unit, compared_with, ratio} on stdout.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
@@ -113,7 +111,6 @@ Moment look(AgentThread& agents, const ControllerProcess& controller) {
 }
 
 struct Figures {
-  double ingest_per_core_s = 0;
   double all_per_core_s = 0;
   double records_per_s = 0;
   double busy_share = 0;
@@ -183,7 +180,6 @@ Result<Window> watch(AgentThread& agents, const ControllerProcess& controller, S
 
 /// Windows of each kind in turns: what else runs on the machine meets both.
 Result<Figures> measure(AgentThread& agents, const ControllerProcess& controller, const Options& options) {
-  std::vector<double> ingest;
   std::vector<double> all;
   std::vector<double> per_s;
   std::vector<double> busy_shares;
@@ -198,15 +194,11 @@ Result<Figures> measure(AgentThread& agents, const ControllerProcess& controller
     if (!idle) return idle.error();
     const auto busy = watch(agents, controller, SimulatedAgents::Talk::kUsual, options);
     if (!busy) return busy.error();
-    const auto often = watch(agents, controller, SimulatedAgents::Talk::kOften, options);
-    if (!often) return often.error();
-    std::fprintf(stderr, "main thread: idle %.0f %%, %.0f records/s %.0f %%, %.0f records/s %.0f %% of a core\n",
-                 100 * idle->thread_s / idle->wall_s, busy->records / busy->wall_s, 100 * busy->thread_s / busy->wall_s,
-                 often->records / often->wall_s, 100 * often->thread_s / often->wall_s);
+    std::fprintf(stderr, "main thread: idle %.0f %%, %.0f records/s %.0f %% of a core\n",
+                 100 * idle->thread_s / idle->wall_s, busy->records / busy->wall_s,
+                 100 * busy->thread_s / busy->wall_s);
     idle_shares.push_back(idle->thread_s / idle->wall_s);
     busy_shares.push_back(busy->thread_s / busy->wall_s);
-    ingest.push_back((often->records / often->wall_s - busy->records / busy->wall_s) /
-                     (often->thread_s / often->wall_s - busy_shares.back()));
     all.push_back(busy->records / busy->process_s);
     per_s.push_back(busy->records / busy->wall_s);
     plans_ms.push_back(busy->plan_ms);
@@ -222,8 +214,7 @@ Result<Figures> measure(AgentThread& agents, const ControllerProcess& controller
     std::fprintf(stderr, "overloaded: %llu updates began late, %llu did not fit their queue\n",
                  static_cast<unsigned long long>(counters.late), static_cast<unsigned long long>(counters.refused));
   }
-  return Figures{.ingest_per_core_s = median(ingest),
-                 .all_per_core_s = median(all),
+  return Figures{.all_per_core_s = median(all),
                  .records_per_s = median(per_s),
                  .busy_share = median(busy_shares),
                  .idle_share = median(idle_shares),
@@ -237,9 +228,8 @@ void print(const Figures& figures, const Options& options) {
   const double offered = 1e3 * options.agents * options.flows / options.interval_ms;
   std::fprintf(stderr, "%u agents with %u flows each, reports every %u ms; medians of %d windows\n", options.agents,
                options.flows, options.interval_ms, options.windows);
-  std::fprintf(stderr, "%-48s %9.0f  (%.0f offered, %.0f taken in a second)\n", "more records for one more CPU second",
-               figures.ingest_per_core_s, offered, figures.records_per_s);
-  std::fprintf(stderr, "%-48s %9.0f\n", "records for a CPU second of the controller", figures.all_per_core_s);
+  std::fprintf(stderr, "%-48s %9.0f  (%.0f offered, %.0f taken in a second)\n",
+               "records for a CPU second of the controller", figures.all_per_core_s, offered, figures.records_per_s);
   std::fprintf(stderr, "%-48s %9.0f %% of a core (while no flow changes %.0f %%)\n", "main thread",
                100 * figures.busy_share, 100 * figures.idle_share);
   std::fprintf(stderr, "%-48s %9.1f ms (while no flow changes %.1f ms)\n", "planning", figures.plan_ms,
@@ -255,7 +245,6 @@ void print_json(const Figures& figures) {
   };
   std::printf("[");
   entry("ingest_records_per_core_s", figures.all_per_core_s, "1/s", ", ");
-  entry("ingest_marginal_records_per_core_s", figures.ingest_per_core_s, "1/s", ", ");
   entry("controller_idle_cpu_percent", 100 * figures.idle_share, "%", ", ");
   entry("controller_rss_mb", figures.rss_mb, "MB", ", ");
   entry("controller_plan_cycles_per_s", figures.cycles_per_s, "1/s", ", ");
