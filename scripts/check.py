@@ -180,9 +180,9 @@ STEPS = {
     "format": lambda options: check_format(),
     "docs": lambda options: single("docs", ["scripts/metrics_doc.py", "--check"], 60),
     "release": lambda options: ctest("release"),
-    "deploy": lambda options: check_deploy(),
     "fabric": lambda options: counted("fabric", ["tests/fabric/run", "out/build/release"], 5400 if options.full else 1800),
     "asan-ubsan": lambda options: ctest("asan-ubsan"),
+    "deploy": lambda options: check_deploy(),
     "fuzz": lambda options: check_fuzz(600 if options.full else 20),
     "tsan": lambda options: ctest("tsan", "threads", ["te_thread_tests"]),
     "quickstart": lambda options: timed("quickstart", ["./quickstart", "--seed", "1", "--out", "out/check/quickstart",
@@ -196,11 +196,26 @@ LONG_STEPS = {
     "seeds": lambda options: counted("seeds", ["tests/fabric/seeds", "out/build/release"], 3600),
 }
 
+# Runs beside the one after it: deploy waits for disk and network, fuzzers run for a fixed time.
+BESIDE = {"deploy": "fuzz"}
+
 
 def install() -> bool:
     status, output = run("install", ["scripts/install-deps", "all"], 1800)
     print(output.strip() if status == 0 else tail(output), flush=True)
     return status == 0
+
+
+def take_step(name: str, options) -> tuple[Counts, bool]:
+    """What it counted, and whether the next step makes sense."""
+    started = time.monotonic()
+    try:
+        counts = (STEPS | LONG_STEPS)[name](options)
+    except BuildFailed as failure:
+        print(f"check: {name}: {failure}; the steps after it did not run (log: {log_of(name).parent})", flush=True)
+        return Counts(failed=1), False
+    print(f"check: {name}: {counts} in {time.monotonic() - started:.0f} s (log: {log_of(name).parent})", flush=True)
+    return counts, True
 
 
 def main() -> int:
@@ -220,18 +235,18 @@ def main() -> int:
         print(Counts(failed=1))
         return 1
     total = Counts()
-    steps = STEPS | LONG_STEPS
-    for name in options.only or (steps if options.full else STEPS):
-        print(f"check: {name} ...", flush=True)
-        started = time.monotonic()
-        try:
-            counts = steps[name](options)
-        except BuildFailed as failure:
-            print(f"check: {name}: {failure}; the steps after it did not run (log: {log_of(name).parent})")
-            print(total + Counts(failed=1), flush=True)
+    names = list(options.only or (STEPS | LONG_STEPS if options.full else STEPS))
+    while names:
+        together = [names.pop(0)]
+        if names and BESIDE.get(together[0]) == names[0]:
+            together.append(names.pop(0))
+        print(f"check: {' and '.join(together)} ...", flush=True)
+        with concurrent.futures.ThreadPoolExecutor(len(together)) as pool:
+            outcomes = list(pool.map(lambda name: take_step(name, options), together))
+        total = sum((counts for counts, _ in outcomes), total)
+        if not all(sensible for _, sensible in outcomes):
+            print(total, flush=True)
             return 1
-        total += counts
-        print(f"check: {name}: {counts} in {time.monotonic() - started:.0f} s (log: {log_of(name).parent})", flush=True)
     print(f"check: took {time.monotonic() - begin:.0f} s")
     print(total, flush=True)
     return 1 if total.failed or total.skipped or not total.passed else 0
