@@ -96,8 +96,9 @@ std::string node_ip_batch(const Fabric& fabric, std::size_t node) {
     if (link.b.node == node) append_port(text, fabric, link, link.b, link.a);
   }
   append_routes(text, fabric, node);
-  fmt::format_to(Out(text), "addr add {}/{} dev {}\nlink set {} up\n", fabric.nodes[node].management.to_string(),
-                 kManagementPrefixLength, kManagementInterface, kManagementInterface);
+  fmt::format_to(Out(text), "addr add {}/{} dev {}{}\nlink set {} up\n", fabric.nodes[node].management.to_string(),
+                 management_prefix_length(fabric), kManagementInterface, fabric.is_v6() ? " nodad" : "",
+                 kManagementInterface);
   return text;
 }
 
@@ -164,8 +165,8 @@ std::vector<Sysctl> node_sysctls(const Fabric& fabric, std::size_t node) {
 std::string management_ip_batch(const Fabric& fabric) {
   std::string text;
   const Out out(text);
-  fmt::format_to(out, "link set lo up\nlink add br0 type bridge forward_delay 0\naddr add {}/{} dev br0\n",
-                 kControllerAddress, kManagementPrefixLength);
+  fmt::format_to(out, "link set lo up\nlink add br0 type bridge forward_delay 0\naddr add {}/{} dev br0{}\n",
+                 fabric.controller.to_string(), management_prefix_length(fabric), fabric.is_v6() ? " nodad" : "");
   text += "link set br0 up\n";
   for (const Node& node : fabric.nodes) fmt::format_to(out, "link set {} master br0 up\n", node.name);
   return text;

@@ -8,8 +8,9 @@
 namespace te::lab {
 namespace {
 
-constexpr std::size_t kFirstHostNumber = 10;        // 10.255.0.(10+i)
-constexpr std::size_t kFirstSwitchNumber = 0x8000;  // 10.255.128.n
+constexpr std::size_t kControllerNumber = 1;        // 10.255.0.1, fd00:ff::1
+constexpr std::size_t kFirstHostNumber = 10;        // 10.255.0.(10+i), fd00:ff::(10+i), digits as they are
+constexpr std::size_t kFirstSwitchNumber = 0x8000;  // 10.255.128.n, fd00:ff::128:n
 
 IpAddress must_parse(const std::string& text) {
   auto address = IpAddress::parse(text);
@@ -17,8 +18,8 @@ IpAddress must_parse(const std::string& text) {
   return *address;
 }
 
-IpAddress management_address(std::size_t number) {
-  return must_parse(fmt::format("10.255.{}.{}", number >> 8, number & 0xFF));
+IpAddress management_address(bool v6, std::size_t number) {
+  return must_parse(fmt::format("{}{}{}{}", v6 ? "fd00:ff::" : "10.255.", number >> 8, v6 ? ":" : ".", number & 0xFF));
 }
 
 std::string mac_of(std::size_t link, int end) {
@@ -51,7 +52,7 @@ void add_nodes(Fabric& fabric) {
       node.name = fmt::format("{}{}", stem, number);
       node.kind = kind;
       node.netns = prefix + node.name;
-      node.management = management_address(first_number + static_cast<std::size_t>(number));
+      node.management = management_address(fabric.is_v6(), first_number + static_cast<std::size_t>(number));
       if (kind != NodeKind::kHost) node.hash_seed = static_cast<std::uint32_t>(mix.next() | 1);
       fabric.nodes.push_back(std::move(node));
     }
@@ -102,10 +103,13 @@ Fabric lay_out(const Spec& spec) {
   fabric.spec = spec;
   fabric.management_netns = netns_prefix(spec.id) + "mgmt";
   fabric.cables_netns = netns_prefix(spec.id) + "cables";
+  fabric.controller = management_address(fabric.is_v6(), kControllerNumber);
   add_nodes(fabric);
   add_links(fabric);
   return fabric;
 }
+
+int management_prefix_length(const Fabric& fabric) { return fabric.is_v6() ? 64 : 16; }
 
 std::vector<Route> routes_of(const Fabric& fabric, std::size_t node) {
   const bool v6 = fabric.is_v6();

@@ -17,7 +17,7 @@ struct Node {
   std::string name;  ///< h1.., leaf1.., spine1..
   NodeKind kind = NodeKind::kHost;
   std::string netns;            ///< te-ID-NAME
-  IpAddress management;         ///< address of mgmt0
+  IpAddress management;         ///< address of mgmt0, of the fabric's family
   std::uint32_t hash_seed = 0;  ///< switches: of the ECMP hash; never 0
 };
 
@@ -47,13 +47,13 @@ struct Fabric {
   std::vector<Node> nodes;       ///< hosts, leaves, spines
   std::vector<Link> links;       ///< host by host, NIC by NIC, then leaf by leaf
   std::string management_netns;  ///< te-ID-mgmt: the bridge, and the controller's address
+  IpAddress controller;          ///< the controller's, in that namespace
   std::string cables_netns;      ///< te-ID-cables: what lies between the two ends of every link
   [[nodiscard]] bool is_v6() const { return spec.family == IpAddress::Family::kV6; }
 };
 
 inline constexpr const char* kManagementInterface = "mgmt0";
-inline constexpr const char* kControllerAddress = "10.255.0.1";
-inline constexpr int kManagementPrefixLength = 16;
+[[nodiscard]] int management_prefix_length(const Fabric& fabric);
 
 [[nodiscard]] Fabric lay_out(const Spec& spec);
 [[nodiscard]] std::vector<Route> routes_of(const Fabric& fabric, std::size_t node);

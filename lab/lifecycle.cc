@@ -101,6 +101,10 @@ Result<void> set_up_nodes(const Fabric& fabric) {
   tasks.emplace_back([&]() -> Result<void> {
     auto entered = enter_netns(fabric.management_netns);
     if (!entered) return entered;
+    if (fabric.is_v6()) {
+      auto enabled = write_sysctl("net/ipv6/conf/all/disable_ipv6", "0");
+      if (!enabled) return enabled;
+    }
     return run_program({"ip", "-batch", "-"}, management_ip_batch(fabric));
   });
   for (std::size_t index = 0; index < fabric.nodes.size(); ++index) {

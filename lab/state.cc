@@ -105,8 +105,9 @@ std::string spec_json(const Spec& spec) {
 }
 
 std::string lab_json(const Fabric& fabric) {
-  std::string text = fmt::format("{{\n\"spec\": {},\n\"management_netns\": \"{}\",\n\"nodes\": [\n",
-                                 spec_json(fabric.spec), fabric.management_netns);
+  std::string text =
+      fmt::format("{{\n\"spec\": {},\n\"management_netns\": \"{}\",\n\"controller\": \"{}\",\n\"nodes\": [\n",
+                  spec_json(fabric.spec), fabric.management_netns, fabric.controller.to_string());
   const Out out(text);
   const char* comma = "";
   for (const Node& node : fabric.nodes) {

@@ -9,8 +9,6 @@ import time
 from certificates import Authority
 from te_lab import LabError, wait_for
 
-CONTROLLER = "10.255.0.1"
-
 
 class UnixConnection(http.client.HTTPConnection):
     """HTTP over a Unix socket."""
@@ -142,7 +140,7 @@ class Product:
         config = self.directory / "controller.yaml"
         config.write_text(f"""topology: {self.lab.directory}/topology.yaml
 state: {self.state}
-agents: {{listen: "0.0.0.0:7411", certificate: {certificate}, key: {key}, ca: {self.authority.certificate}}}
+agents: {{listen: "{self.lab.controller_endpoint()}", certificate: {certificate}, key: {key}, ca: {self.authority.certificate}}}
 api: {{unix: {self.api_socket}}}
 metrics: {{listen: "127.0.0.1:7412"}}
 mode: observe
@@ -156,7 +154,7 @@ log: {self.log_level}
         certificate, key = self.credentials(node)
         config = self.directory / f"{node}.yaml"
         config.write_text(f"""node: {node}
-controllers: ["{CONTROLLER}:7411"]
+controllers: ["{self.lab.controller_endpoint()}"]
 certificate: {certificate}
 key: {key}
 ca: {self.authority.certificate}

@@ -64,6 +64,7 @@ class Lab:
         self.spec = description["spec"]
         self.nodes = {node["name"]: node for node in description["nodes"]}
         self.links = description["links"]
+        self.controller = description["controller"]
         self.rate_bps = float(self.spec["rate"].removesuffix("bit"))
 
     def _start_guard(self):
@@ -88,6 +89,10 @@ class Lab:
 
     def names(self, kind):
         return [name for name, node in self.nodes.items() if node["kind"] == kind]
+
+    def controller_endpoint(self, port=7411):
+        """What an agent's configuration calls the controller."""
+        return f"[{self.controller}]:{port}" if ":" in self.controller else f"{self.controller}:{port}"
 
     def netns(self, node):
         return f"te-{self.id}-{node}"

@@ -10,7 +10,7 @@ from agent_wire import FakeController, encode, in_netns
 from capture import capture
 from certificates import Authority
 from icrc import destination_qpn, roce_packets, source_port
-from product import CONTROLLER, Program
+from product import Program
 from support import PROGRAMS, make_lab
 from te_lab import wait_for
 
@@ -41,7 +41,7 @@ class Stage:
         self.directory = lab.directory / "agents"
         self.directory.mkdir()
         self.authority = Authority(self.directory / "certificates")
-        self.controller = FakeController(lab.netns("mgmt"), self.authority)
+        self.controller = FakeController(lab.netns("mgmt"), lab.controller, self.authority)
         self.agents = []
 
     def config(self, node, role="host", extra=""):
@@ -49,7 +49,7 @@ class Stage:
         path = self.directory / f"{node}.yaml"
         path.write_text(f"""node: {node}
 role: {role}
-controllers: ["{CONTROLLER}:7411"]
+controllers: ["{self.lab.controller_endpoint()}"]
 certificate: {certificate}
 key: {key}
 ca: {self.authority.certificate}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agent_stage import HOST, Interface, flow_key, ports_on_wire, stage
 from agent_wire import HELLO, LINKS, PROBE_REQUEST, PROBE_RESULT, SOURCES, STEERING_REPORT, decode, encode, links_of, number
-from product import CONTROLLER, Product, Program
+from product import Product, Program
 from support import PROGRAMS, make_lab
 from te_lab import Traffic, wait_for
 
@@ -50,7 +50,7 @@ class Switch(unittest.TestCase):
         with make_lab(hosts=2, leaves=1, spines=2) as lab, Product(lab, PROGRAMS) as product:
             certificate, key = product.authority.issue("leaf1")
             config = product.directory / "leaf1.yaml"
-            config.write_text(f"node: leaf1\nrole: switch\ncontrollers: ['{CONTROLLER}:7411']\ncertificate: {certificate}\n"
+            config.write_text(f"node: leaf1\nrole: switch\ncontrollers: ['{lab.controller_endpoint()}']\ncertificate: {certificate}\n"
                               f"key: {key}\nca: {product.authority.certificate}\nbpffs: {lab.directory}/bpffs\n"
                               "metrics: {listen: '127.0.0.1:7413'}\n")
             agent = Program(lab, "leaf1", [PROGRAMS / "host-agent", "run", "--config", config], product.directory / "leaf1.log")
@@ -87,7 +87,7 @@ class Doctor(unittest.TestCase):
         with stage() as scene:
             told = self.doctor(scene, "--config", scene.config("h1", extra=HOST))
             self.assertEqual(told.returncode, 0, told.stderr)
-            for line in (r"certificate +on +for \d+ days more", rf"controller +on +{CONTROLLER}:7411", r"links +on +1 watched",
+            for line in (r"certificate +on +for \d+ days more", rf"controller +on +{re.escape(scene.lab.controller_endpoint())}", r"links +on +1 watched",
                          r"tc +on", r"probe +on"):
                 self.assertRegex(told.stdout, line)
             self.assertEqual(scene.controller.sessions, [])

@@ -170,9 +170,9 @@ class Session:
 
 
 class FakeController:
-    """Listens on a namespace's port 7411 for sessions. Use it in a `with`."""
+    """Listens on port 7411 of an address of a namespace for sessions. Use it in a `with`."""
 
-    def __init__(self, netns, authority, interval_ms=100):
+    def __init__(self, netns, address, authority, interval_ms=100):
         self.interval_ms = interval_ms
         self.sessions = []
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -180,7 +180,8 @@ class FakeController:
         self.context.load_cert_chain(*authority.issue("te-controller"))
         self.context.load_verify_locations(authority.certificate)
         self.context.verify_mode = ssl.CERT_REQUIRED
-        self.listener = in_netns(netns, lambda: socket.create_server(("0.0.0.0", 7411)))
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self.listener = in_netns(netns, lambda: socket.create_server((address, 7411), family=family))
         threading.Thread(target=self._serve, daemon=True).start()
 
     def __enter__(self):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts as they are in clusters: the quickstart's ring with several NICs a host, and without IPv4."""
+import json
 import time
 import unittest
 
@@ -37,6 +38,16 @@ class Ring(unittest.TestCase):
 
     def test_two_nics_a_host_over_ipv6(self):
         self.assertGreater(self.converge({"nics": 2, "leaves": 4, "family": 6}), 0)
+
+    def test_nothing_but_ipv6(self):
+        """Neither the fabric nor the controller's session has an IPv4 address to fall back to."""
+        def look(lab):
+            for node in (*lab.nodes, "mgmt"):
+                addresses = json.loads(lab.exec(node, ["ip", "-json", "-4", "address", "show"]))
+                self.assertEqual([each["ifname"] for each in addresses if each.get("addr_info")], ["lo"], node)
+            self.assertIn(":", lab.controller)
+
+        self.assertGreater(self.converge({"family": 6}, prepare=look), 0)
 
 
 if __name__ == "__main__":

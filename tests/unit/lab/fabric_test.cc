@@ -88,11 +88,18 @@ TEST(Fabric, GivesEveryPortAnAddressAndAMacOfItsOwn) {
 }
 
 TEST(Fabric, GivesEveryNodeAManagementAddressOfItsOwn) {
-  const Fabric fabric = lay_out(spec_of(600, 4, 8));
-  std::set<std::string> addresses;
-  for (const Node& node : fabric.nodes) addresses.insert(node.management.to_string());
-  EXPECT_EQ(addresses.size(), fabric.nodes.size());
-  EXPECT_EQ(fabric.nodes[0].management.to_string(), "10.255.0.11");
+  for (const auto family : {IpAddress::Family::kV4, IpAddress::Family::kV6}) {
+    Spec spec = spec_of(600, 4, 8);
+    spec.family = family;
+    const Fabric fabric = lay_out(spec);
+    std::set<std::string> addresses{fabric.controller.to_string()};
+    for (const Node& node : fabric.nodes) {
+      addresses.insert(node.management.to_string());
+      EXPECT_EQ(node.management.family(), family);
+    }
+    EXPECT_EQ(addresses.size(), fabric.nodes.size() + 1);
+    EXPECT_EQ(fabric.nodes[0].management.to_string(), family == IpAddress::Family::kV6 ? "fd00:ff::11" : "10.255.0.11");
+  }
 }
 
 TEST(Fabric, TakesHashSeedsFromTheSeedAndNeverZero) {
