@@ -32,8 +32,10 @@ static __always_inline __u32 te_account(struct __sk_buff* skb, struct TeFlow* fl
   return events;
 }
 
-static __always_inline void te_observe_v4(struct __sk_buff* skb, struct TeCursor* cursor, __u8 direction) {
+static __always_inline void te_observe_v4(struct __sk_buff* skb, struct TeCursor* cursor, __u32 ip_offset,
+                                          __u8 direction) {
   struct TePacket packet;
+  packet.ip_offset = ip_offset;
   struct TeFlowKeyV4 key;
   if (!te_parse_v4(skb, cursor, &packet, &key)) return;
   if (direction == kTeEgress && skb->mark == kTeProbeMark) return;
@@ -49,8 +51,10 @@ static __always_inline void te_observe_v4(struct __sk_buff* skb, struct TeCursor
   te_send_events(&event, flow, events);
 }
 
-static __always_inline void te_observe_v6(struct __sk_buff* skb, struct TeCursor* cursor, __u8 direction) {
+static __always_inline void te_observe_v6(struct __sk_buff* skb, struct TeCursor* cursor, __u32 ip_offset,
+                                          __u8 direction) {
   struct TePacket packet;
+  packet.ip_offset = ip_offset;
   struct TeFlowKeyV6 key;
   if (!te_parse_v6(skb, cursor, &packet, &key)) return;
   if (direction == kTeEgress && skb->mark == kTeProbeMark) return;
@@ -66,19 +70,44 @@ static __always_inline void te_observe_v6(struct __sk_buff* skb, struct TeCursor
   te_send_events(&event, flow, events);
 }
 
+/* Takes the tags that lie in the frame; the outermost may lie beside it (skb->vlan_present), so that there are
+ * kTeMostVlans in all. Returns the type of what is behind them, 0 when it is no IP. */
+static __always_inline __be16 te_take_tags(struct __sk_buff* skb, struct TeCursor* cursor, __be16 type,
+                                           __u32* ip_offset) {
+  int room = kTeMostVlans - !!skb->vlan_present;
+  for (int i = 0; i < kTeMostVlans; ++i) {
+    if (!te_is_vlan(type)) break;
+    struct TeVlan* vlan = te_take(cursor, sizeof *vlan);
+    if (!vlan || i >= room) return 0;
+    type = vlan->inner_type;
+    *ip_offset += kTeVlanBytes;
+  }
+  return type == bpf_htons(ETH_P_IP) || type == bpf_htons(ETH_P_IPV6) ? type : 0;
+}
+
+/* What to pull: enough for the shortest packet, tags included; where the frame is shorter, it is none. */
+static __always_inline __u32 te_least_bytes(const struct __sk_buff* skb) {
+  const __u32 around = sizeof(struct ethhdr) + sizeof(struct udphdr) + sizeof(struct TeBth);
+  if (skb->protocol == bpf_htons(ETH_P_IP)) return around + sizeof(struct iphdr);
+  if (skb->protocol == bpf_htons(ETH_P_IPV6)) return around + sizeof(struct ipv6hdr);
+  if (!te_is_vlan(skb->protocol)) return 0;
+  const __u32 most = around + kTeMostVlans * kTeVlanBytes + sizeof(struct ipv6hdr);
+  return skb->len < most ? skb->len : most;
+}
+
 static __always_inline void te_observe(struct __sk_buff* skb, __u8 direction) {
-  const __u32 shortest_v4 = sizeof(struct ethhdr) + sizeof(struct iphdr) + sizeof(struct udphdr) + sizeof(struct TeBth);
-  const __u32 shortest_v6 =
-      sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + sizeof(struct TeBth);
   struct TeCursor cursor;
-  if (skb->protocol == bpf_htons(ETH_P_IP)) {
-    if (!te_open_frame(skb, shortest_v4, &cursor)) return;
-    struct ethhdr* ethernet = te_take(&cursor, sizeof *ethernet);
-    if (ethernet && ethernet->h_proto == bpf_htons(ETH_P_IP)) te_observe_v4(skb, &cursor, direction);
-  } else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
-    if (!te_open_frame(skb, shortest_v6, &cursor)) return;
-    struct ethhdr* ethernet = te_take(&cursor, sizeof *ethernet);
-    if (ethernet && ethernet->h_proto == bpf_htons(ETH_P_IPV6)) te_observe_v6(skb, &cursor, direction);
+  __u32 bytes = te_least_bytes(skb);
+  if (!bytes || !te_open_frame(skb, bytes, &cursor)) return;
+  struct ethhdr* ethernet = te_take(&cursor, sizeof *ethernet);
+  if (!ethernet || ethernet->h_proto != skb->protocol) return;
+  __u32 ip_offset = sizeof *ethernet;
+  __be16 type = ethernet->h_proto;
+  if (TE_UNLIKELY(te_is_vlan(type))) type = te_take_tags(skb, &cursor, type, &ip_offset);
+  if (type == bpf_htons(ETH_P_IP)) {
+    te_observe_v4(skb, &cursor, ip_offset, direction);
+  } else if (type == bpf_htons(ETH_P_IPV6)) {
+    te_observe_v6(skb, &cursor, ip_offset, direction);
   }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* From a frame to a RoCEv2 packet. Whatever is not exactly one - VLAN tags, options, extension headers, fragments, GSO
- * packets, lengths that do not fit - is none of ours. */
+/* From a frame to a RoCEv2 packet, behind no VLAN tag, one, or two. Whatever is not exactly one - options, extension
+ * headers, fragments, GSO packets, lengths that do not fit - is none of ours. */
 #ifndef TE_PACKET_BPF_H
 #define TE_PACKET_BPF_H
 
@@ -26,6 +26,14 @@ enum {
   kTeEcnCe = 3,
   kTeIpv4Fragment = 0x3FFF, /* more fragments, and the offset */
   kTeMinFrameBytes = 60,    /* shorter frames arrive with link padding */
+  kTeVlanBytes = 4,
+  kTeMostVlans = 2, /* 802.1ad outside, 802.1Q inside */
+};
+
+/* A tag as it lies behind the two addresses: its own type is the one before. */
+struct TeVlan {
+  __be16 tag;
+  __be16 inner_type;
 };
 
 /* Base transport header, and the first word after it: AETH where there is one, else data or the ICRC. */
@@ -40,6 +48,7 @@ struct TeBth {
 };
 
 struct TePacket {
+  __u32 ip_offset;  /* from the start of the frame */
   __u32 udp_offset; /* from the start of the frame */
   __u32 udp_bytes;
   __u32 ip_bytes;
@@ -79,11 +88,15 @@ static __always_inline int te_open_frame(struct __sk_buff* skb, __u32 bytes, str
   return 1;
 }
 
-/* Whether the frame is this one IP packet, tagged by nobody. */
+static __always_inline int te_is_vlan(__be16 type) {
+  return type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD);
+}
+
+/* Whether the frame is this one IP packet. A tag that the kernel keeps beside the frame is no part of its length. */
 static __always_inline int te_is_whole(struct __sk_buff* skb, const struct TePacket* packet) {
-  __u32 frame_bytes = sizeof(struct ethhdr) + packet->ip_bytes;
+  __u32 frame_bytes = packet->ip_offset + packet->ip_bytes;
   if (skb->len != frame_bytes && (skb->len != kTeMinFrameBytes || frame_bytes > kTeMinFrameBytes)) return 0;
-  return !skb->vlan_present && !skb->gso_size;
+  return !skb->gso_size;
 }
 
 /* Reads UDP, BTH and syndrome; packet->ip_bytes, udp_offset and udp_bytes (as the IP header has it) are set already. */
@@ -116,7 +129,7 @@ static __always_inline int te_parse_v4(struct __sk_buff* skb, struct TeCursor* c
   if (!ip || ip->protocol != IPPROTO_UDP || *(__u8*)ip != 0x45 || (ip->frag_off & bpf_htons(kTeIpv4Fragment))) return 0;
   packet->ip_bytes = bpf_ntohs(ip->tot_len);
   packet->udp_bytes = packet->ip_bytes - sizeof *ip;
-  packet->udp_offset = sizeof(struct ethhdr) + sizeof *ip;
+  packet->udp_offset = packet->ip_offset + sizeof *ip;
   packet->ecn = ip->tos & 3;
   packet->flow_label = 0;
   if (!te_parse_transport(cursor, packet) || !te_is_whole(skb, packet)) return 0;
@@ -135,7 +148,7 @@ static __always_inline int te_parse_v6(struct __sk_buff* skb, struct TeCursor* c
   if (first >> 28 != 6) return 0;
   packet->udp_bytes = bpf_ntohs(ip->payload_len);
   packet->ip_bytes = packet->udp_bytes + sizeof *ip;
-  packet->udp_offset = sizeof(struct ethhdr) + sizeof *ip;
+  packet->udp_offset = packet->ip_offset + sizeof *ip;
   packet->ecn = (first >> 20) & 3;
   packet->flow_label = first & 0xFFFFF;
   if (!te_parse_transport(cursor, packet) || !te_is_whole(skb, packet)) return 0;

@@ -16,7 +16,7 @@
 #endif
 
 enum {
-  kTeAbiVersion = 1,
+  kTeAbiVersion = 2,
   kTeMaxFlows = 16384,            /* of each address family */
   kTeEventRingBytes = 256 * 1024, /* a power of two and of pages */
   kTeEventsPerSecond = 10,        /* of one kind, of one flow */

@@ -106,6 +106,18 @@ TEST_P(Attach, SeesBothDirections) {
   EXPECT_EQ(flow_of(received_key()).direction, FlowDirection::kIngress);
 }
 
+TEST_P(Attach, SeesTaggedFramesWhereTheKernelTakesTheOuterTagOff) {
+  attach(VethPair::kNear);
+  attach(VethPair::kFar);
+  for (const Bytes& tags : {Bytes{0x81, 0, 0, 5}, Bytes{0x88, 0xA8, 0, 5, 0x81, 0, 0, 6}}) {
+    Bytes tagged = frame();
+    tagged.insert(tagged.begin() + 12, tags.begin(), tags.end());
+    ASSERT_TRUE(veth().pass(tagged));
+  }
+  EXPECT_EQ(flow_of(sent_key()).counters.packets, 2U);
+  EXPECT_EQ(flow_of(received_key()).counters.packets, 2U);
+}
+
 TEST_P(Attach, TwiceCountsOnce) {
   attach(VethPair::kNear);
   attach(VethPair::kNear);

@@ -143,13 +143,18 @@ std::vector<Refused> refused_of_either_family(std::size_t udp_at) {
       {"QPN 0 is management", [](Packet& packet) { packet.destination_qpn = 0; }, unspoiled},
       {"UD has no connection", opcode(0x64, 512), unspoiled},
       {"UD with immediate", opcode(0x65, 512), unspoiled},
-      {"802.1Q tag", plain,
+      {"three tags", plain,
+       [](Bytes& frame) {
+         insert_at(frame, 12, {0x88, 0xA8, 0, 5, 0x81, 0, 0, 6, 0x81, 0, 0, 7});
+       }},
+      {"a tag before what is no IP", plain,
+       [](Bytes& frame) {
+         insert_at(frame, 12, {0x81, 0, 0, 5, 0x08, 0x06});
+       }},
+      {"frame cut off within a tag", plain,
        [](Bytes& frame) {
          insert_at(frame, 12, {0x81, 0, 0, 5});
-       }},
-      {"802.1ad tag", plain,
-       [](Bytes& frame) {
-         insert_at(frame, 12, {0x88, 0xA8, 0, 5});
+         frame.resize(16);
        }},
       {"ARP", plain, [](Bytes& frame) { frame[12] = 0x08, frame[13] = 0x06; }},
       {"other UDP port", plain, [udp_at](Bytes& frame) { frame[udp_at + 3] ^= 1; }},
