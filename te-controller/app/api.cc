@@ -3,6 +3,7 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -109,10 +110,14 @@ HttpReply Api::post_override(const HttpRequest& request) {
                                    : "'flow' is needed, as in " + request.path + "?flow=1a2b3c4d");
   const auto ttl_s = number_of(request, "ttl_s", kOverrideSeconds);
   if (!ttl_s) return error_reply(400, ttl_s.error().message);
+  const std::string reason = value_of(request, "reason");
+  const bool plain = std::ranges::all_of(reason, [](char c) { return c >= ' ' && c <= '~'; });
+  if (!plain || reason.size() > kLongestReason)  // it goes into the log, the store and every later answer
+    return error_reply(400, "'reason' is at most 200 printable ASCII characters");
   v1::OverrideView order;
   order.set_target(target);
   order.set_who(request.who);
-  order.set_reason(value_of(request, "reason").substr(0, kLongestReason));
+  order.set_reason(reason);
   order.set_until_s(*ttl_s);
   Result<void> done;
   if (request.path == "/v1/drain") {

@@ -138,6 +138,9 @@ TEST_F(ApiTest, DrainsAndTakesBackInTheNameOfWhoAsks) {
   EXPECT_EQ(ask("POST", "/v1/drain?target=h1").status, 409);
   EXPECT_EQ(ask("POST", "/v1/drain").status, 400);
   EXPECT_EQ(ask("POST", "/v1/drain?target=spine1&ttl_s=soon").status, 400);
+  EXPECT_EQ(ask("POST", "/v1/drain?target=spine1&reason=a%0Aforged%20line").status, 400);
+  EXPECT_EQ(ask("POST", "/v1/drain?target=spine1&reason=%ff").status, 400);
+  EXPECT_EQ(ask("POST", "/v1/drain?target=spine1&reason=" + std::string(201, 'a')).status, 400);
   EXPECT_EQ(ask("POST", "/v1/pin?flow=zz").status, 409);
   EXPECT_EQ(ask("POST", "/v1/unpin?flow=zz").status, 409);
 }
