@@ -9,7 +9,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 find_program(TE_CCACHE ccache)
 if(TE_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${TE_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_DEPEND=1 ${TE_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_C_COMPILER_LAUNCHER})
 endif()
 find_program(TE_MOLD mold)
@@ -34,12 +35,29 @@ if(TE_SANITIZE)
   endif()
 endif()
 
-# te_library(NAME SOURCES a.cc ... [DEPS lib ...]): a static library of ours; headers are included from the tree's root.
+# te_unity(NAME): in batches, as TE_UNITY says. One file a time is what developers want, and what shows a missing include.
+function(te_unity name)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
+
+# te_library(NAME [PURE] SOURCES a.cc ... [DEPS lib ...]): a static library of ours; headers are included from the tree's
+# root. PURE: it asks the operating system for nothing (tests/unit/purity holds it to that), and is optimised a little under
+# sanitizers too: simulations take eight times as long without, and all else is compiled in half the time.
+define_property(GLOBAL PROPERTY TE_PURE_LIBRARIES)
 function(te_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "PURE" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE te_warnings)
+  if(ARG_PURE)
+    set_property(GLOBAL APPEND PROPERTY TE_PURE_LIBRARIES ${name})
+    if(TE_SANITIZE)
+      target_compile_options(${name} PRIVATE -O1)
+    endif()
+  endif()
+  if(TE_UNITY STREQUAL all)
+    te_unity(${name})
+  endif()
 endfunction()
 
 # te_program(NAME SOURCES a.cc ... [DEPS lib ...]): an executable, put into BUILD/bin.
@@ -63,6 +81,9 @@ function(te_test name)
   cmake_parse_arguments(ARG "" "LABEL" "SOURCES;DEPS" ${ARGN})
   te_program(${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS} GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests EXCLUDE_FROM_ALL OFF)
+  if(TE_UNITY)
+    te_unity(${name})
+  endif()
   if(ARG_LABEL STREQUAL threads)
     add_dependencies(te_thread_tests ${name})
   endif()

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "common/base/result.h"
 
 namespace te {
+
+inline constexpr std::int64_t kNsPerMs = 1'000'000;
+inline constexpr double kNsPerS = 1e9;
 
 /// Reads a rate: a positive number with an optional suffix bit, kbit, mbit or gbit (powers of 1000). Returns bits/s.
 Result<double> parse_rate_bps(std::string_view text);

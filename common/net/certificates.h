@@ -14,6 +14,9 @@
 
 namespace te {
 
+/// What te-controller's certificate is made out to; no node has this name.
+inline constexpr const char* kControllerName = "te-controller";
+
 /// Names that certificates, files and messages can carry: letters, digits, '.', '_' and '-', 1 to 64 of them, not
 /// beginning with '.' or '-'.
 [[nodiscard]] bool is_certificate_name(std::string_view name);

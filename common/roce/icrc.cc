@@ -6,15 +6,12 @@
 #include <algorithm>
 #include <array>
 
+#include "common/roce/headers.h"
+
 namespace te::roce {
 namespace {
 
 constexpr std::size_t kLrhBytes = 8;  // the masked InfiniBand local route header that RoCE has not
-constexpr std::size_t kIcrcBytes = 4;
-constexpr std::size_t kUdpBytes = 8;
-constexpr std::size_t kBthBytes = 12;
-constexpr std::size_t kIpv4Bytes = 20;
-constexpr std::size_t kIpv6Bytes = 40;
 constexpr std::uint8_t kMasked = 0xFF;
 
 std::uint32_t crc32_of(std::uint32_t crc, std::span<const std::uint8_t> bytes) {

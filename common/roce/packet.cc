@@ -5,20 +5,16 @@
 #include <array>
 #include <string>
 
+#include "common/roce/headers.h"
 #include "common/roce/icrc.h"
 #include "common/roce/source_port.h"
 
 namespace te::roce {
 namespace {
 
-constexpr std::size_t kIpv4Bytes = 20;
-constexpr std::size_t kIpv6Bytes = 40;
-constexpr std::size_t kUdpBytes = 8;
-constexpr std::size_t kBthBytes = 12;
 constexpr std::size_t kRethBytes = 16;
 constexpr std::size_t kAethBytes = 4;
 constexpr std::size_t kImmediateBytes = 4;
-constexpr std::size_t kIcrcBytes = 4;
 constexpr std::size_t kCnpReservedBytes = 16;
 constexpr std::uint8_t kProtocolUdp = 17;
 constexpr std::uint16_t kDontFragment = 0x4000;

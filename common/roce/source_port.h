@@ -11,6 +11,7 @@ inline constexpr std::uint16_t kMinSourcePort = 0xC000;
 inline constexpr std::uint16_t kMaxSourcePort = 0xFFFF;
 inline constexpr std::uint32_t kQpnMask = 0xFFFFFF;
 inline constexpr std::uint32_t kPsnMask = 0xFFFFFF;
+inline constexpr std::uint32_t kHalfPsnSpace = 1U << 23;  ///< PSNs less than this ahead are newer
 inline constexpr std::uint32_t kFlowLabelMask = 0xFFFFF;
 
 /// Source port of a flow label (20 bits). Linux include/rdma/ib_verbs.h, rdma_flow_label_to_udp_sport.

@@ -10,9 +10,6 @@
 
 namespace te::agent {
 
-/// Common name that a controller's certificate must have.
-inline constexpr const char* kControllerName = "te-controller";
-
 /// Connects within 5 s, shakes hands and looks at the controller's name. Who closes what `connecting` holds meanwhile
 /// ends it.
 boost::asio::awaitable<Result<TlsStream>> connect_to_controller(boost::asio::io_context& io,

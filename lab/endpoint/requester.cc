@@ -7,12 +7,6 @@
 #include "common/roce/source_port.h"
 
 namespace te::lab {
-namespace {
-
-constexpr std::uint32_t kHalfPsnSpace = 1U << 23;
-
-}  // namespace
-
 Requester::Requester(const MessageShape& shape, const Options& options) : shape_(shape), options_(options) {}
 
 std::uint32_t Requester::psn_of(std::uint64_t index) const {
@@ -21,7 +15,7 @@ std::uint32_t Requester::psn_of(std::uint64_t index) const {
 
 std::optional<std::uint64_t> Requester::outstanding_index(std::uint32_t psn) const {
   const std::uint32_t ahead = (psn - psn_of(acknowledged_)) & roce::kPsnMask;
-  if (ahead >= kHalfPsnSpace || acknowledged_ + ahead >= sent_end_) return std::nullopt;
+  if (ahead >= roce::kHalfPsnSpace || acknowledged_ + ahead >= sent_end_) return std::nullopt;
   return acknowledged_ + ahead;
 }
 

@@ -10,7 +10,6 @@ namespace {
 
 using roce::Opcode;
 
-constexpr std::uint32_t kHalfPsnSpace = 1U << 23;
 constexpr std::uint8_t kSyndromeNakInvalidRequest = 0x61;
 
 bool begins_message(Opcode opcode) {
@@ -45,7 +44,7 @@ void Responder::on_request(const roce::Packet& packet) {
   const std::uint32_t ahead = (packet.psn - expected_psn_) & roce::kPsnMask;
   if (ahead == 0) {
     accept(packet);
-  } else if (ahead < kHalfPsnSpace) {
+  } else if (ahead < roce::kHalfPsnSpace) {
     ++counters_.out_of_order;
     if (gap_reported_) return;
     gap_reported_ = true;

@@ -18,7 +18,6 @@ constexpr std::size_t kAddressesKept = 4096;
 constexpr std::size_t kLongestToken = 128;
 constexpr int kStatusForbidden = 403;
 constexpr int kStatusTooMany = 429;
-constexpr const char* kController = "te-controller";  // a node of that name could stand in for us
 
 /// One network of a provider often is one host: addresses of IPv6 count by their first 64 bits.
 std::string limited_by(const std::string& address) {
@@ -90,7 +89,7 @@ HttpReply Enrolment::sign(const HttpRequest& request, const v1::EnrolRequest& wa
     case TokenFault::kOtherNode:
       return no(kStatusForbidden, "other_node", std::string(to_string(fault)));
   }
-  if (node == kController) return no(kStatusForbidden, "other_node", "no node is called te-controller");
+  if (node == kControllerName) return no(kStatusForbidden, "other_node", "no node is called te-controller");
   const auto name = requested_name(wanted.csr());
   if (!name) return no(400, "bad_request", name.error().message);
   if (*name != node)

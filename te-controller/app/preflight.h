@@ -10,9 +10,6 @@
 
 namespace te {
 
-/// What agents ask the controller's certificate to be named.
-inline constexpr const char* kControllerName = "te-controller";
-
 Result<ControllerConfig> load_controller_config(const std::string& path);
 Result<Fabric> load_fabric(const std::string& path);
 /// Of `api.tokens_file`; none when that is not configured.

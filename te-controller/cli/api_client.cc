@@ -29,7 +29,6 @@ using Request = http::request<http::string_body>;
 
 constexpr std::uint64_t kBodyLimitBytes = std::uint64_t{256} << 20;
 constexpr std::size_t kLongestSocketPath = 107;  // sun_path, without its end
-constexpr const char* kController = "te-controller";
 
 std::string name_of(const ApiTarget& api) {
   if (!api.socket_path.empty()) return api.socket_path;
@@ -100,7 +99,7 @@ Result<void> check_server(const ApiTarget& api, TlsStream& stream) {
   const bool by_host =
       X509_check_host(shown, api.host.c_str(), api.host.size(), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, nullptr) == 1 ||
       X509_check_ip_asc(shown, api.host.c_str(), 0) == 1;
-  if (by_host || peer->facts.name == kController) return {};
+  if (by_host || peer->facts.name == kControllerName) return {};
   return Error{name_of(api) + " shows the certificate of '" + printable(peer->facts.name) +
                "', which is neither for '" + api.host + "' nor for 'te-controller'; correct --api"};
 }
@@ -162,7 +161,7 @@ Result<ApiTarget> parse_api_target(const std::string& text) {
 Result<ApiReply> call_api(const ApiTarget& api, const std::string& method, const std::string& path,
                           std::chrono::milliseconds limit, const std::string& body) {
   Request request(http::string_to_verb(method), path, 11);
-  request.set(http::field::host, api.socket_path.empty() ? api.host : kController);
+  request.set(http::field::host, api.socket_path.empty() ? api.host : kControllerName);
   if (!api.token.empty()) request.set(http::field::authorization, "Bearer " + api.token);
   request.keep_alive(false);
   request.body() = body;

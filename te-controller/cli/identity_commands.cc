@@ -20,7 +20,6 @@ namespace {
 constexpr int kControllerDays = 3650;
 constexpr std::int64_t kLongestLifetimeS = 30 * 86400;
 constexpr std::chrono::milliseconds kEnrolLimit{10000};
-constexpr const char* kController = "te-controller";
 
 std::string day_of(std::int64_t seconds) {
   const std::time_t whole = seconds;
@@ -58,7 +57,7 @@ int certs_init(const std::string& directory, const std::vector<std::string>& hos
   const auto authority = Authority::create(directory, days);
   if (!authority) return complain(authority.error().message, kRefused);
   const auto issued =
-      issue(*authority, {kController, CertificateUse::kServer, hosts, std::min(days, kControllerDays)}, directory);
+      issue(*authority, {kControllerName, CertificateUse::kServer, hosts, std::min(days, kControllerDays)}, directory);
   if (!issued) return complain(issued.error().message, kRefused);
   return show("made an authority in " + directory + " (ca.pem, ca.key, crl.pem), and the controller's certificate " +
               directory + "/te-controller.pem with its key\nkeep ca.key where only administrators can read it\n");
@@ -67,7 +66,7 @@ int certs_init(const std::string& directory, const std::vector<std::string>& hos
 int certs_issue(const std::string& directory, const std::string& name, const std::vector<std::string>& hosts,
                 const std::string& out, int days) {
   if (!is_certificate_name(name)) return complain(bad_name(name), kUsage);
-  const bool server = name == kController;
+  const bool server = name == kControllerName;
   if (!server && !hosts.empty()) return complain("--san is of use for 'te-controller' only", kUsage);
   const auto authority = Authority::open(directory);
   if (!authority) return complain(authority.error().message + "; 'tectl certs init' makes one", kRefused);
@@ -120,7 +119,7 @@ Result<std::int64_t> parse_lifetime_s(const std::string& text) {
 }
 
 int certs_token(const std::string& directory, const std::string& node, const std::string& lifetime) {
-  if (!is_certificate_name(node) || node == kController) return complain(bad_name(node), kUsage);
+  if (!is_certificate_name(node) || node == kControllerName) return complain(bad_name(node), kUsage);
   const auto lifetime_s = parse_lifetime_s(lifetime);
   if (!lifetime_s) return complain(lifetime_s.error().message, kUsage);
   const auto token = EnrolmentTokens(directory).make(node, *lifetime_s, std::time(nullptr));

@@ -5,10 +5,11 @@
 #include <set>
 #include <utility>
 
+#include "common/base/units.h"
+
 namespace te {
 namespace {
 
-constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kTargetsNs = 1000 * kNsPerMs;  // data flows turn idle with time alone
 constexpr std::int64_t kTargetsRestNs = 2000;         // for each flow: they are all looked at
 constexpr std::int64_t kCycleRestNs = 10'000;         // the same: a snapshot of 25,000 is taken in a tenth of that

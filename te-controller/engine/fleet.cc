@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/units.h"
+
 namespace te {
 namespace {
 
 constexpr std::uint32_t kProtocolVersion = 1;
-constexpr std::int64_t kNsPerMs = 1'000'000;
 
 /// An agent repeats the rates of its last window in updates between windows: those are no new sample.
 void remember(FlowEnd& end, const RateSample& sample) {

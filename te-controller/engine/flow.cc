@@ -6,10 +6,10 @@
 #include <span>
 #include <string_view>
 
+#include "common/roce/source_port.h"
+
 namespace te {
 namespace {
-
-constexpr std::uint32_t kQpnMask = 0xFFFFFF;
 
 Result<IpAddress> parse_address(const std::string& bytes) {
   return IpAddress::from_bytes({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
@@ -33,7 +33,8 @@ Result<FlowId> parse_flow_id(const v1::FlowKey& key) {
   const auto destination = parse_address(key.destination());
   if (!destination) return with_context(destination.error(), "destination of a flow key");
   if (source->family() != destination->family()) return Error{"a flow key has addresses of two families"};
-  if (key.destination_qpn() > kQpnMask) return Error{"a QPN has 24 bits, not " + std::to_string(key.destination_qpn())};
+  if (key.destination_qpn() > roce::kQpnMask)
+    return Error{"a QPN has 24 bits, not " + std::to_string(key.destination_qpn())};
   return FlowId{.source = *source, .destination = *destination, .destination_qpn = key.destination_qpn()};
 }
 

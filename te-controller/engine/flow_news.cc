@@ -6,10 +6,11 @@
 #include <cstring>
 #include <utility>
 
+#include "common/roce/source_port.h"
+
 namespace te {
 namespace {
 
-constexpr std::uint32_t kQpnMask = 0xFFFFFF;
 constexpr std::uint32_t kHighestPort = 0xFFFF;
 
 bool plausible(double rate_bps) { return rate_bps >= 0 && rate_bps <= kHighestRateBps; }  // NaN is neither
@@ -93,7 +94,7 @@ bool take_key(std::string_view bytes, ReportedFlow& flow) {
     if (tag == varint_tag(Key::kDestinationQpnFieldNumber)) good = take(reader, id.destination_qpn);
     if (!good) return false;
   }
-  return id.source.is_set() && id.source.family() == id.destination.family() && id.destination_qpn <= kQpnMask;
+  return id.source.is_set() && id.source.family() == id.destination.family() && id.destination_qpn <= roce::kQpnMask;
 }
 
 /// Any field but the key, the direction and what is not a number.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/units.h"
+
 namespace te {
 
 using diagnosis::FlowLoss;
@@ -11,13 +13,12 @@ using diagnosis::LinkCondition;
 
 namespace {
 
-constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kLossLookNs = 1000 * kNsPerMs;
 constexpr std::size_t kLossSeconds = 3;     // that losses are summed over
 constexpr std::int64_t kLookRestNs = 2500;  // for each flow, six times what it takes: most is for what agents say
 constexpr std::int64_t kProofNs = 500 * kNsPerMs;
-constexpr std::int64_t kFirstBackOffNs = 500 * kNsPerMs;
-constexpr std::int64_t kLongestBackOffNs = 30'000 * kNsPerMs;
+constexpr std::int64_t kFirstProofRestNs = 500 * kNsPerMs;
+constexpr std::int64_t kLongestProofRestNs = 30'000 * kNsPerMs;
 constexpr int kLostIntervals = 2;
 constexpr int kFirstIntervals = 2;  // of a session, until its rates are whole
 constexpr std::uint32_t kProbesOfTrace = 2;
@@ -210,7 +211,7 @@ void LinkWatch::trace(const Flow& flow, Track& track, const ComposedPath& path, 
   if (track.traced_ns != 0 && now_ns - track.traced_ns < track.back_off_ns) return;
   if (!start_trace(flow, path, now_ns)) return;
   track.traced_ns = now_ns;
-  track.back_off_ns = std::clamp(2 * track.back_off_ns, kFirstBackOffNs, kLongestBackOffNs);
+  track.back_off_ns = std::clamp(2 * track.back_off_ns, kFirstProofRestNs, kLongestProofRestNs);
 }
 
 /// To all switches on the way, as far as it is known.
@@ -232,7 +233,7 @@ void LinkWatch::get_acquainted(std::int64_t now_ns) {
   const auto is_new = [&](NodeId node) {
     if (parts_.fabric->node(node).is_host() || tracer_.answers(node)) return false;
     const auto greeted = greeted_ns_.find(node);
-    return greeted == greeted_ns_.end() || now_ns - greeted->second >= kLongestBackOffNs;
+    return greeted == greeted_ns_.end() || now_ns - greeted->second >= kLongestProofRestNs;
   };
   bool any = false;
   for (NodeId node = 0; node < parts_.fabric->nodes().size() && !any; ++node) any = is_new(node);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "common/base/units.h"
 #include "te-controller/engine/active_rate.h"
 
 namespace te {
@@ -15,7 +16,6 @@ using traffic::MoveState;
 
 namespace {
 
-constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kReportLimitNs = 5000 * kNsPerMs;   // for the agent to say that it is in force
 constexpr std::int64_t kAwayLimitNs = 10'000 * kNsPerMs;   // for an agent to come back with it
 constexpr std::int64_t kWireLimitNs = 3000 * kNsPerMs;     // for an active flow to show its new port

@@ -20,6 +20,9 @@ struct PlanningOptions {
   int moves_per_cycle = 16;
 };
 
+/// For an agent's answer, on top of the time that its probes may take.
+inline constexpr std::int64_t kAnswerSlackNs = 2'000'000'000;
+
 /// How source ports are probed.
 struct ProbingOptions {
   double answers_per_switch_per_s = 100;  ///< switch CPUs are slow

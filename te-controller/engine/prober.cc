@@ -5,14 +5,14 @@
 #include <array>
 #include <cmath>
 
+#include "common/base/units.h"
+
 namespace te {
 namespace {
 
-constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kFirstBackOffNs = 500 * kNsPerMs;
 constexpr std::int64_t kLongestBackOffNs = 60'000 * kNsPerMs;
-constexpr std::int64_t kAnswerSlackNs = 2000 * kNsPerMs;  // on top of the time the agent may take
-constexpr std::size_t kRequestsANode = 32;                // in flight: agents refuse more than 64
+constexpr std::size_t kRequestsANode = 32;  // in flight: agents refuse more than 64
 constexpr std::size_t kLeastEffortPorts = 64;
 constexpr std::size_t kRocePorts = kLastRocePort - kFirstRocePort + 1;
 constexpr double kEffortFactor = 4;  // of the expected number: misses a path once in 4e6 pairs of 64 paths

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/units.h"
+
 namespace te {
 namespace {
 
-constexpr std::int64_t kNsPerMs = 1'000'000;
-constexpr std::int64_t kAnswerSlackNs = 2000 * kNsPerMs;
 constexpr std::uint32_t kAttempts = 2;
 constexpr std::uint32_t kProbesPerS = 1000;  // a handful of packets, at once
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <string>
 
+#include "common/base/units.h"
 #include "te-controller/engine/views.h"
 #include "te-controller/traffic/imbalance.h"
 
 namespace te {
 namespace {
 
-constexpr double kNsPerS = 1e9;
 constexpr std::uint32_t kKinds = 4;  // of nodes
 
 std::string_view to_text(v1::Source::State state) {

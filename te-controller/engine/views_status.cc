@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <string>
 
+#include "common/base/units.h"
 #include "te-controller/engine/views.h"
 
 namespace te {
 namespace {
 
-constexpr double kNsPerS = 1e9;
 constexpr std::size_t kRespondersListed = 4;
 
 }  // namespace

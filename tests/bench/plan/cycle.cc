@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "te-controller/engine/engine.h"
-#include "tests/unit/traffic/instance.h"
+#include "tests/support/planning_instance.h"
 #include "topology/builder.h"
 
 namespace te {

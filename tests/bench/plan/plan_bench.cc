@@ -12,7 +12,7 @@
 
 #include "te-controller/traffic/planner.h"
 #include "tests/bench/plan/cycle.h"
-#include "tests/unit/traffic/instance.h"
+#include "tests/support/planning_instance.h"
 #include "topology/builder.h"
 
 namespace te::traffic {

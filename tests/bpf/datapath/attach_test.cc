@@ -21,9 +21,6 @@ namespace {
 using roce::Packet;
 using testing::HasSubstr;
 
-constexpr std::uint16_t kPort = 0xE0A5;
-constexpr auto kTcxIngress = static_cast<bpf_attach_type>(46);
-constexpr auto kTcxEgress = static_cast<bpf_attach_type>(47);
 
 struct DestroyForeign {
   void operator()(foreign* skeleton) const { foreign::destroy(skeleton); }

@@ -12,14 +12,14 @@ struct Step {
   Opcode opcode = Opcode::kWriteMiddle;
 };
 
-struct Row {
+struct PsnRow {
   const char* description;
   std::vector<Step> steps;
   std::uint64_t gaps;
   std::uint64_t duplicates;
 };
 
-std::vector<Row> rows() {
+std::vector<PsnRow> psn_rows() {
   return {
       {"in order", {{5}, {6}, {7}}, 0, 0},
       {"in order over the 24-bit wrap", {{0xFFFFFE}, {0xFFFFFF}, {0}, {1}}, 0, 0},
@@ -54,7 +54,7 @@ class Psn : public BpfFixture, public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(Each, Psn, testing::Bool(), [](const auto& row) { return row.param ? "v6" : "v4"; });
 
 TEST_P(Psn, FollowsTheRows) {
-  for (const Row& row : rows()) {
+  for (const PsnRow& row : psn_rows()) {
     SCOPED_TRACE(row.description);
     roce::Packet packet = plain_packet(GetParam());
     packet.payload = packet.payload.first(28);

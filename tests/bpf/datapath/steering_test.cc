@@ -10,7 +10,6 @@ namespace {
 using roce::Opcode;
 using roce::Packet;
 
-constexpr std::uint16_t kPort = 0xE0A5;
 
 class Steering : public BpfFixture, public testing::WithParamInterface<bool> {
  protected:

@@ -19,9 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint16_t kPort = 0xE0A5;
 constexpr std::uint32_t kOtherVersion = kTeAbiVersion + 41;
-constexpr auto kTcxEgress = static_cast<bpf_attach_type>(47);
 
 struct OtherKeyV4 {
   std::uint8_t destination[4];

@@ -17,7 +17,7 @@ namespace te::agent {
 namespace {
 
 constexpr int kReceiveTimeoutMs = 1000;
-constexpr std::size_t kMaxFrameBytes = 65536;
+constexpr std::size_t kMaxPacketBytes = 65536;
 
 /// struct virtio_net_hdr of linux/virtio_net.h, which is no C++.
 struct OffloadHeader {
@@ -66,7 +66,7 @@ VethPair::VethPair() {
 std::optional<Bytes> VethPair::receive() const {
   pollfd wait{.fd = far_socket_.get(), .events = POLLIN, .revents = 0};
   if (::poll(&wait, 1, kReceiveTimeoutMs) != 1) return std::nullopt;
-  Bytes frame(kMaxFrameBytes);
+  Bytes frame(kMaxPacketBytes);
   const auto size = ::recv(far_socket_.get(), frame.data(), frame.size(), 0);
   if (size < 0) return std::nullopt;
   frame.resize(static_cast<std::size_t>(size));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <linux/bpf.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +12,10 @@
 #include "tests/bpf/datapath/bpf_fixture.h"
 
 namespace te::agent {
+
+/// BPF_TCX_INGRESS and _EGRESS, which older headers lack.
+inline constexpr auto kTcxIngress = static_cast<bpf_attach_type>(46);
+inline constexpr auto kTcxEgress = static_cast<bpf_attach_type>(47);
 
 /// A network namespace of this process alone with two Ethernet interfaces wired to each other; it goes with the
 /// process. Frames go in and out by packet sockets, so they pass the hooks of both interfaces and no IP stack.

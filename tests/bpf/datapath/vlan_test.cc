@@ -10,7 +10,6 @@ namespace {
 
 using roce::Packet;
 
-constexpr std::uint16_t kPort = 0xE0A5;
 constexpr std::size_t kTypeAt = 12;  // behind the two addresses
 
 struct Tags {

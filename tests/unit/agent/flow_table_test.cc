@@ -8,8 +8,6 @@
 namespace te::agent {
 namespace {
 
-using test::kMillisecond;
-using test::kSecond;
 using test::sample;
 
 constexpr auto kClose = FlowTable::Window::kClose;
@@ -22,11 +20,11 @@ void read(FlowTable& table, std::vector<FlowSample> samples, std::int64_t now_ns
 TEST(FlowTable, RateIsTakenOverTheClosedWindow) {
   FlowTable table;
   read(table, {sample(7, 100)}, 0);
-  read(table, {sample(7, 150)}, 500 * kMillisecond);
+  read(table, {sample(7, 150)}, 500 * kMs);
   const FlowRecord& flow = *table.find(sample(7, 0).key);
   EXPECT_DOUBLE_EQ(flow.rate_bps, 50 * 1000 * 8 / 0.5);
   EXPECT_DOUBLE_EQ(flow.payload_bps, 50 * 900 * 8 / 0.5);
-  EXPECT_EQ(table.window_ns(), 500 * kMillisecond);
+  EXPECT_EQ(table.window_ns(), 500 * kMs);
 }
 
 TEST(FlowTable, CountersAdoptedFromAnEarlierAgentGiveNoRate) {
@@ -51,7 +49,7 @@ TEST(FlowTable, EarlyReadingMovesTotalsAndPortsButNotRates) {
   read(table, {sample(7, 10)}, kSecond);
   FlowSample moved = sample(7, 12);
   moved.wire_port = 60000;
-  read(table, {moved}, kSecond + 10 * kMillisecond, kKeep);
+  read(table, {moved}, kSecond + 10 * kMs, kKeep);
   const FlowRecord& flow = *table.find(moved.key);
   EXPECT_EQ(flow.wire_port, 60000);
   EXPECT_EQ(flow.totals.packets, 12U);
@@ -61,7 +59,7 @@ TEST(FlowTable, EarlyReadingMovesTotalsAndPortsButNotRates) {
 TEST(FlowTable, EarlyReadingDoesNotShortenTheWindow) {
   FlowTable table;
   read(table, {sample(7, 0)}, 0);
-  read(table, {sample(7, 9)}, 900 * kMillisecond, kKeep);
+  read(table, {sample(7, 9)}, 900 * kMs, kKeep);
   read(table, {sample(7, 10)}, kSecond);
   EXPECT_DOUBLE_EQ(table.find(sample(7, 0).key)->rate_bps, 80000);
 }

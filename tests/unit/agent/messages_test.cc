@@ -72,7 +72,7 @@ TEST(Messages, ProbeRequestBecomesAnOrder) {
   EXPECT_EQ(order->ttls, std::vector<std::uint8_t>{2});
   EXPECT_EQ(order->probes_per_s, 50U);
   EXPECT_EQ(order->attempts, 3U);
-  EXPECT_EQ(order->timeout_ns, 100 * test::kMillisecond);
+  EXPECT_EQ(order->timeout_ns, 100 * kMs);
 }
 
 TEST(Messages, ProbeRequestOutOfRangeIsRefused) {

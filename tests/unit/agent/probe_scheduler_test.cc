@@ -8,8 +8,6 @@
 namespace te::agent {
 namespace {
 
-using test::kMillisecond;
-using test::kSecond;
 
 const IpAddress kSwitch = test::ip("10.9.9.9");
 
@@ -21,7 +19,7 @@ ProbeOrder order(std::vector<std::uint16_t> ports, std::vector<std::uint8_t> ttl
   made.ttls = std::move(ttls);
   made.probes_per_s = 100;
   made.attempts = 2;
-  made.timeout_ns = 200 * kMillisecond;
+  made.timeout_ns = 200 * kMs;
   return made;
 }
 
@@ -33,7 +31,7 @@ TEST(ProbeScheduler, SendsEachPortAtEachTtlAtThePaceAskedFor) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000, 50001}, {1, 2}), 0));
   std::vector<std::pair<int, int>> sent;
-  for (std::int64_t now = 0; now < 40 * kMillisecond; now += kMillisecond) {
+  for (std::int64_t now = 0; now < 40 * kMs; now += kMs) {
     while (const auto probe = scheduler.next(now)) sent.emplace_back(probe->port, probe->ttl);
   }
   EXPECT_EQ(sent, (std::vector<std::pair<int, int>>{{50000, 1}, {50000, 2}, {50001, 1}, {50001, 2}}));
@@ -43,9 +41,9 @@ TEST(ProbeScheduler, NothingIsDueBeforeItsPace) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000, 50001}, {1}), 0));
   ASSERT_TRUE(scheduler.next(0));
-  EXPECT_FALSE(scheduler.next(9 * kMillisecond));
-  EXPECT_EQ(scheduler.wake_at(), 10 * kMillisecond);
-  EXPECT_TRUE(scheduler.next(10 * kMillisecond));
+  EXPECT_FALSE(scheduler.next(9 * kMs));
+  EXPECT_EQ(scheduler.wake_at(), 10 * kMs);
+  EXPECT_TRUE(scheduler.next(10 * kMs));
 }
 
 TEST(ProbeScheduler, LateTimerCatchesUpButDoesNotBurst) {
@@ -63,8 +61,8 @@ TEST(ProbeScheduler, AnswerNamesTheResponder) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000}, {2}), 0));
   const auto probe = scheduler.next(0);
-  ASSERT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, 3 * kMillisecond));
-  const auto reports = scheduler.take_reports(3 * kMillisecond);
+  ASSERT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, 3 * kMs));
+  const auto reports = scheduler.take_reports(3 * kMs);
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_TRUE(reports[0].done);
   EXPECT_EQ(reports[0].sent, 1U);
@@ -80,8 +78,8 @@ TEST(ProbeScheduler, AnswerThatThereIsNoWayOnIsOneOfItsOwnKind) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000}, {2}), 0));
   const auto probe = scheduler.next(0);
-  ASSERT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, 3 * kMillisecond, true));
-  const auto reports = scheduler.take_reports(3 * kMillisecond);
+  ASSERT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, 3 * kMs, true));
+  const auto reports = scheduler.take_reports(3 * kMs);
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_TRUE(reports[0].done) << "it is not tried again";
   EXPECT_EQ(reports[0].outcomes.at(0).responder, kSwitch);
@@ -92,20 +90,20 @@ TEST(ProbeScheduler, OwnKernelThatHasNoWayOnIsNoAnswer) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000}, {2}), 0));
   const auto probe = scheduler.next(0);
-  EXPECT_FALSE(scheduler.answer(quote_of(*probe), probe->flow.source, 3 * kMillisecond, true));
-  EXPECT_TRUE(scheduler.take_reports(3 * kMillisecond).empty());
+  EXPECT_FALSE(scheduler.answer(quote_of(*probe), probe->flow.source, 3 * kMs, true));
+  EXPECT_TRUE(scheduler.take_reports(3 * kMs).empty());
 }
 
 TEST(ProbeScheduler, TimeoutIsTriedAgain) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000}, {1}), 0));
   ASSERT_TRUE(scheduler.next(0));
-  EXPECT_EQ(scheduler.wake_at(), 200 * kMillisecond);
-  EXPECT_TRUE(scheduler.take_reports(200 * kMillisecond).empty());
-  const auto again = scheduler.next(200 * kMillisecond);
+  EXPECT_EQ(scheduler.wake_at(), 200 * kMs);
+  EXPECT_TRUE(scheduler.take_reports(200 * kMs).empty());
+  const auto again = scheduler.next(200 * kMs);
   ASSERT_TRUE(again);
-  ASSERT_TRUE(scheduler.answer(quote_of(*again), kSwitch, 201 * kMillisecond));
-  const auto reports = scheduler.take_reports(201 * kMillisecond);
+  ASSERT_TRUE(scheduler.answer(quote_of(*again), kSwitch, 201 * kMs));
+  const auto reports = scheduler.take_reports(201 * kMs);
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_EQ(reports[0].outcomes[0].attempts, 2U);
   EXPECT_EQ(reports[0].sent, 2U);
@@ -116,9 +114,9 @@ TEST(ProbeScheduler, AfterTheLastAttemptNobodyAnswered) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000}, {1}), 0));
   ASSERT_TRUE(scheduler.next(0));
-  scheduler.take_reports(200 * kMillisecond);
-  ASSERT_TRUE(scheduler.next(200 * kMillisecond));
-  const auto reports = scheduler.take_reports(400 * kMillisecond);
+  scheduler.take_reports(200 * kMs);
+  ASSERT_TRUE(scheduler.next(200 * kMs));
+  const auto reports = scheduler.take_reports(400 * kMs);
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_TRUE(reports[0].done);
   EXPECT_EQ(reports[0].lost, 2U);
@@ -129,9 +127,9 @@ TEST(ProbeScheduler, LateAnswerStillCountsAsAnAnswer) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000}, {1}), 0));
   const auto probe = scheduler.next(0);
-  scheduler.take_reports(200 * kMillisecond);
-  EXPECT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, 210 * kMillisecond));
-  const auto reports = scheduler.take_reports(210 * kMillisecond);
+  scheduler.take_reports(200 * kMs);
+  EXPECT_TRUE(scheduler.answer(quote_of(*probe), kSwitch, 210 * kMs));
+  const auto reports = scheduler.take_reports(210 * kMs);
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_EQ(reports[0].outcomes[0].responder, kSwitch);
   EXPECT_EQ(reports[0].lost, 1U);
@@ -179,13 +177,13 @@ TEST(ProbeScheduler, OutcomesOfALongOrderComeInParts) {
   ProbeScheduler scheduler;
   ASSERT_TRUE(scheduler.start(order({50000, 50001}, {1}), 0));
   scheduler.answer(quote_of(*scheduler.next(0)), kSwitch, 1);
-  EXPECT_TRUE(scheduler.take_reports(kMillisecond).empty());
-  const auto part = scheduler.take_reports(60 * kMillisecond);
+  EXPECT_TRUE(scheduler.take_reports(kMs).empty());
+  const auto part = scheduler.take_reports(60 * kMs);
   ASSERT_EQ(part.size(), 1U);
   EXPECT_FALSE(part[0].done);
   EXPECT_EQ(part[0].sent, 1U);
-  scheduler.answer(quote_of(*scheduler.next(60 * kMillisecond)), kSwitch, 61 * kMillisecond);
-  const auto last = scheduler.take_reports(61 * kMillisecond);
+  scheduler.answer(quote_of(*scheduler.next(60 * kMs)), kSwitch, 61 * kMs);
+  const auto last = scheduler.take_reports(61 * kMs);
   ASSERT_EQ(last.size(), 1U);
   EXPECT_TRUE(last[0].done);
   EXPECT_EQ(last[0].sent, 1U);

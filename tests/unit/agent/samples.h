@@ -5,11 +5,9 @@
 
 #include "common/base/ip_address.h"
 #include "host-agent/core/flow_table.h"
+#include "tests/support/moments.h"
 
 namespace te::agent::test {
-
-inline constexpr std::int64_t kMillisecond = 1'000'000;
-inline constexpr std::int64_t kSecond = 1'000'000'000;
 
 inline IpAddress ip(const std::string& text) { return IpAddress::parse(text).value(); }
 

@@ -8,8 +8,6 @@
 namespace te::agent {
 namespace {
 
-using test::kMillisecond;
-using test::kSecond;
 
 Steering steer(std::uint32_t qpn, std::uint16_t port) { return {test::sample(qpn, 0).key, port}; }
 
@@ -67,14 +65,14 @@ TEST(SteeringReconciler, EmptySetLetsAllGo) {
 }
 
 TEST(SteeringReconciler, FailureIsTriedAgainAfterABackOffThatGrows) {
-  SteeringReconciler reconciler({.retry_first_ns = 100 * kMillisecond, .retry_most_ns = kSecond});
+  SteeringReconciler reconciler({.retry_first_ns = 100 * kMs, .retry_most_ns = kSecond});
   ASSERT_TRUE(reconciler.want(1, Actions{steer(7, 60000)}));
   reconciler.done(steer(7, 60000), Error{"map full"}, 0);
-  EXPECT_TRUE(reconciler.due(99 * kMillisecond).empty());
-  EXPECT_EQ(reconciler.retry_at(), 100 * kMillisecond);
-  EXPECT_EQ(reconciler.due(100 * kMillisecond).size(), 1U);
-  reconciler.done(steer(7, 60000), Error{"map full"}, 100 * kMillisecond);
-  EXPECT_EQ(reconciler.retry_at(), 300 * kMillisecond);
+  EXPECT_TRUE(reconciler.due(99 * kMs).empty());
+  EXPECT_EQ(reconciler.retry_at(), 100 * kMs);
+  EXPECT_EQ(reconciler.due(100 * kMs).size(), 1U);
+  reconciler.done(steer(7, 60000), Error{"map full"}, 100 * kMs);
+  EXPECT_EQ(reconciler.retry_at(), 300 * kMs);
 }
 
 TEST(SteeringReconciler, FailureIsToldWithItsReason) {

@@ -3,14 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/moments.h"
 #include "topology/builder.h"
 
 namespace te {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kInterval = kSecond / 2;
-constexpr std::int64_t kStart = 1000 * kSecond;
 constexpr std::int64_t kBackNs = Attendance::kIntervals * kInterval;
 
 class AttendanceTest : public ::testing::Test {

@@ -12,8 +12,7 @@
 namespace te::testing {
 namespace {
 
-constexpr double kIdealBps = 25e6;  // two QPs a host link, two an uplink
-constexpr double kNearIdeal = 0.95 * kIdealBps;
+constexpr double kNearIdeal = kNear * kIdealBps;
 
 SimulationSpec seeded(std::uint64_t seed) {
   SimulationSpec spec;

@@ -6,13 +6,11 @@
 #include <algorithm>
 
 #include "te-controller/engine/views.h"
+#include "tests/support/moments.h"
 #include "topology/builder.h"
 
 namespace te {
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000;
-constexpr std::int64_t kStart = 1'000'000 * kMs;
 
 class EngineTest : public ::testing::Test {
  protected:

@@ -5,13 +5,11 @@
 
 #include <cmath>
 
+#include "tests/support/moments.h"
 #include "topology/builder.h"
 
 namespace te {
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000;
-constexpr std::int64_t kStart = 1'000'000 * kMs;
 
 class FleetTest : public ::testing::Test {
  protected:

@@ -11,10 +11,6 @@
 namespace te::testing {
 namespace {
 
-constexpr double kIdealBps = 25e6;             // two QPs an uplink of four
-constexpr double kIdealOfThreeBps = 50e6 / 3;  // eight QPs over three uplinks
-constexpr double kNear = 0.95;
-
 class LinkFailure : public ::testing::TestWithParam<std::tuple<std::uint64_t, bool>> {
  protected:
   LinkFailure() : simulation(spec()) {}

@@ -12,10 +12,6 @@
 namespace te::testing {
 namespace {
 
-constexpr double kIdealBps = 25e6;
-constexpr double kIdealOfThreeBps = 50e6 / 3;
-constexpr double kNear = 0.95;
-
 v1::OverrideView order(const std::string& target, double ttl_s = 3600) {
   v1::OverrideView one;
   one.set_target(target);

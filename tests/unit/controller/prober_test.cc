@@ -5,12 +5,11 @@
 
 #include <algorithm>
 
+#include "tests/support/moments.h"
 #include "topology/builder.h"
 
 namespace te {
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000;
 
 class ProberTest : public ::testing::Test {
  protected:

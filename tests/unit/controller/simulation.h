@@ -10,13 +10,16 @@
 #include <vector>
 
 #include "te-controller/engine/engine.h"
+#include "tests/support/moments.h"
 #include "topology/builder.h"
 #include "topology/routing.h"
 
 namespace te::testing {
 
-inline constexpr std::int64_t kMs = 1'000'000;
-inline constexpr std::int64_t kSecond = 1'000'000'000;
+/// What a QP gets at best in the default fabric: two an uplink of four, eight over three of them.
+inline constexpr double kIdealBps = 25e6;
+inline constexpr double kIdealOfThreeBps = 50e6 / 3;
+inline constexpr double kNear = 0.95;  ///< the share of it that will do
 
 struct SimulationSpec {
   std::uint64_t seed = 1;

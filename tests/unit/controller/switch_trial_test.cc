@@ -5,13 +5,11 @@
 
 #include <functional>
 
+#include "tests/support/moments.h"
 #include "topology/builder.h"
 
 namespace te {
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000;
-constexpr std::int64_t kSecond = 1'000 * kMs;
 
 /// Hands answers of leaf1 to the trials until nothing more is asked, as a switch of some manner would give them.
 class Trials : public ::testing::Test {

@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/moments.h"
 #include "topology/builder.h"
 
 namespace te::diagnosis {
 namespace {
-
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 class Health : public ::testing::Test {
  protected:

@@ -5,11 +5,10 @@
 
 #include "common/roce/source_port.h"
 #include "lab/endpoint/rate_control.h"
+#include "tests/support/moments.h"
 
 namespace te::lab {
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000;
 
 EndpointPlan endpoint_plan() {
   EndpointPlan plan;

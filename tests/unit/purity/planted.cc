@@ -21,8 +21,9 @@ long planted() {
   const int channel = socket(AF_INET, SOCK_DGRAM, 0);
   const int file = open("/dev/null", O_RDONLY);
   std::FILE* stream = std::fopen("/dev/null", "r");
-  std::ifstream input("/dev/null");
-  return now.tv_nsec + channel + file + (stream != nullptr ? 1 : 0) + (input.good() ? 1 : 0) +
+  std::filebuf input;
+  input.open("/dev/null", std::ios::in);
+  return now.tv_nsec + channel + file + (stream != nullptr ? 1 : 0) + (input.is_open() ? 1 : 0) +
          std::chrono::steady_clock::now().time_since_epoch().count();
 }
 

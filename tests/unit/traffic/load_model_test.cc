@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tests/unit/traffic/instance.h"
+#include "tests/support/planning_instance.h"
 #include "topology/builder.h"
 
 namespace te::traffic {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "te-controller/traffic/planner.h"
+#include "tests/support/planning_instance.h"
 #include "tests/support/repeats.h"
-#include "tests/unit/traffic/instance.h"
 #include "topology/builder.h"
 
 namespace te::traffic {

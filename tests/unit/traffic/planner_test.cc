@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/planning_instance.h"
 #include "tests/support/repeats.h"
-#include "tests/unit/traffic/instance.h"
 #include "topology/builder.h"
 
 namespace te::traffic {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/traffic/instance.h"
+#include "tests/support/planning_instance.h"
 
 #include <map>
 
