@@ -9,6 +9,8 @@ import unittest
 from pathlib import Path
 
 import path_map
+from agent_stage import stage
+from agent_wire import SOURCES, decode
 from product_test import scene
 from support import PROGRAMS
 from te_lab import wait_for
@@ -97,6 +99,24 @@ class AgentOfAnotherNamespace(unittest.TestCase):
                 self.assertFalse((here.lab.directory / "bpffs" / "roce-te" / host).exists())
                 self.assertEqual(here.ports_on_wire(host)[qpn], {sent_from})
                 self.assertNotIn("clsact", here.lab.exec(host, ["tc", "qdisc", "show"]))
+
+    def test_attaches_to_a_nic_made_later_and_goes_on_without_a_namespace_that_is_not_there(self):
+        for attach in ("tcx", "clsact"):
+            with self.subTest(attach=attach), stage(nic_netns=True) as here:
+                pod = f"/run/netns/{here.lab.netns('h1')}"
+                nics = (f"{{name: eth0, netns: {pod}}}, {{name: late0, netns: {pod}}}, "
+                        f"{{name: eth0, netns: {pod}-none, port: eth9}}")
+                _, session = here.session_of("h1", extra=f"interfaces: [{nics}]\nqp_source: none\nattach: {attach}")
+                here.lab.exec("h1", ["ip", "link", "add", "late0", "type", "veth", "peer", "name", "late1"])
+                session.wait(SOURCES, lambda update: any(
+                    f"late0 in {pod}: {attach}".encode() in reason and f"open network namespace {pod}-none".encode() in reason
+                    for reason in (decode(source).get(3, [b""])[0] for source in update[1])))
+                doctor = [PROGRAMS / "host-agent", "doctor", "--config", here.directory / "h1.yaml"]
+                with here.lab.popen("h1", doctor, management=True, stdout=subprocess.PIPE, text=True) as asked:
+                    told = asked.communicate(timeout=15)[0]
+                self.assertRegex(told, rf"links +on +2 watched.*open network namespace {pod}-none")
+                self.assertRegex(told, rf"tc +off +interface eth0 in {pod}-none: open network namespace")
+                self.assertEqual(asked.returncode, 1)
 
 
 class EndOfANamespace(unittest.TestCase):
