@@ -85,7 +85,7 @@ Result<std::string> describe(const std::string& id, bool as_json) {
         fabric->is_v6() ? 6 : 4, spec.nic_netns, namespaces.size(), expected, processes.size(), wrong);
   }
   const std::string nics = (spec.nics == 1 ? "" : fmt::format(" of {} NICs", spec.nics)) +
-                           (spec.nic_netns ? " in namespaces of their own" : "");
+                           (spec.nic_netns ? ", their NICs in namespaces of their own" : "");
   const std::string wrong =
       is_known ? faults_text(*fabric, *faults, *modes)
                : "\n  faults are not known: " + (modes ? faults.error().message : modes.error().message);
