@@ -56,7 +56,10 @@ void append_routes(std::string& text, const Fabric& fabric, std::size_t node) {
 
 std::string namespace_batch(const Fabric& fabric) {
   std::string text = "netns add " + fabric.management_netns + "\nnetns add " + fabric.cables_netns + "\n";
-  for (const Node& node : fabric.nodes) text += "netns add " + node.netns + "\n";
+  for (const Node& node : fabric.nodes) {
+    text += "netns add " + node.netns + "\n";
+    if (node.fabric_netns != node.netns) text += "netns add " + node.fabric_netns + "\n";
+  }
   return text;
 }
 
@@ -76,9 +79,9 @@ std::string link_batch(const Fabric& fabric) {
     const std::string cable = cable_name(number);
     const std::string middle = pair_end(cable, link.b.mac);
     fmt::format_to(out, "link add {} type veth peer {} netns {}\n", middle, pair_end(link.a.name, link.a.mac),
-                   fabric.nodes[link.a.node].netns);
+                   fabric.nodes[link.a.node].fabric_netns);
     fmt::format_to(out, "link add link {} name {} index {} netns {} type macvlan mode passthru nopromisc\n", cable,
-                   link.b.name, ++index, fabric.nodes[link.b.node].netns);
+                   link.b.name, ++index, fabric.nodes[link.b.node].fabric_netns);
     fmt::format_to(out, "link set {} up\n", cable);
   }
   for (const Node& node : fabric.nodes) {
@@ -96,10 +99,13 @@ std::string node_ip_batch(const Fabric& fabric, std::size_t node) {
     if (link.b.node == node) append_port(text, fabric, link, link.b, link.a);
   }
   append_routes(text, fabric, node);
-  fmt::format_to(Out(text), "addr add {}/{} dev {}{}\nlink set {} up\n", fabric.nodes[node].management.to_string(),
-                 management_prefix_length(fabric), kManagementInterface, fabric.is_v6() ? " nodad" : "",
-                 kManagementInterface);
   return text;
+}
+
+std::string node_management_batch(const Fabric& fabric, std::size_t node) {
+  return fmt::format("link set lo up\naddr add {}/{} dev {}{}\nlink set {} up\n",
+                     fabric.nodes[node].management.to_string(), management_prefix_length(fabric), kManagementInterface,
+                     fabric.is_v6() ? " nodad" : "", kManagementInterface);
 }
 
 std::string source_routing_batch(const Fabric& fabric, std::size_t node) {

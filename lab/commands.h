@@ -8,7 +8,7 @@
 
 namespace te::lab {
 
-/// One setting below /proc/sys of a node's namespace.
+/// One setting below /proc/sys of a node's namespaces.
 struct Sysctl {
   std::string path;  ///< relative to /proc/sys
   std::string value;
@@ -21,7 +21,9 @@ struct Sysctl {
 /// veth whose peer stays in the cables' namespace, end b a macvlan on that peer. With the peer down, both ends have no
 /// carrier and are up administratively, as after a cable is pulled; no veth can be told to lose its carrier.
 [[nodiscard]] std::string link_batch(const Fabric& fabric);
-/// Inputs of `ip -batch` and `tc -batch` inside one node's namespace.
+/// Input of `ip -batch` inside the namespace of a node's management interface.
+[[nodiscard]] std::string node_management_batch(const Fabric& fabric, std::size_t node);
+/// Inputs of `ip -batch` and `tc -batch` inside the namespace of a node's fabric ports.
 [[nodiscard]] std::string node_ip_batch(const Fabric& fabric, std::size_t node);
 /// Input of `ip -batch` with the fabric's family: what a host with several NICs sends from the address of one leaves by
 /// that one. Empty for other nodes.

@@ -52,6 +52,7 @@ void add_nodes(Fabric& fabric) {
       node.name = fmt::format("{}{}", stem, number);
       node.kind = kind;
       node.netns = prefix + node.name;
+      node.fabric_netns = kind == NodeKind::kHost && fabric.spec.nic_netns ? node.netns + "-nic" : node.netns;
       node.management = management_address(fabric.is_v6(), first_number + static_cast<std::size_t>(number));
       if (kind != NodeKind::kHost) node.hash_seed = static_cast<std::uint32_t>(mix.next() | 1);
       fabric.nodes.push_back(std::move(node));

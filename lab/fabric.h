@@ -16,7 +16,8 @@ enum class NodeKind : std::uint8_t { kHost, kLeaf, kSpine };
 struct Node {
   std::string name;  ///< h1.., leaf1.., spine1..
   NodeKind kind = NodeKind::kHost;
-  std::string netns;            ///< te-ID-NAME
+  std::string netns;            ///< te-ID-NAME: has mgmt0, and the agent runs here
+  std::string fabric_netns;     ///< of its fabric ports: the same, or te-ID-NAME-nic
   IpAddress management;         ///< address of mgmt0, of the fabric's family
   std::uint32_t hash_seed = 0;  ///< switches: of the ECMP hash; never 0
 };

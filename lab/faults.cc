@@ -66,7 +66,7 @@ Result<bool> admin_state(const std::string& interface, std::optional<bool> wante
 /// Waits until the kernel has acted on the carrier of `end`. Moves the process into its node's namespace.
 Result<void> wait_for_end(const Place& place, const CableEnd& end, bool is_up) {
   const Port& port = port_at(place.fabric, end);
-  auto entered = enter_netns(place.fabric.nodes[port.node].netns);
+  auto entered = enter_netns(place.fabric.nodes[port.node].fabric_netns);
   if (!entered) return entered;
   const std::int64_t end_ns = monotonic_ns() + kCarrierTimeoutNs;
   while (true) {
@@ -90,7 +90,7 @@ Result<void> wait_for_both(const Place& place, bool is_up) {
 
 Result<void> set_rate(const Fabric& fabric, const CableEnd& end, double rate_bps) {
   const Port& port = port_at(fabric, end);
-  return run_program({"tc", "-n", fabric.nodes[port.node].netns, "-batch", "-"},
+  return run_program({"tc", "-n", fabric.nodes[port.node].fabric_netns, "-batch", "-"},
                      port_rate_batch(fabric, port, rate_bps));
 }
 

@@ -53,16 +53,26 @@ Result<void> run_steps(const std::vector<std::function<Result<void>()>>& steps) 
   return {};
 }
 
+Result<void> write_sysctls(const Fabric& fabric, std::size_t index) {
+  for (const Sysctl& setting : node_sysctls(fabric, index)) {
+    auto written = write_sysctl(setting.path, setting.value);
+    if (!written && setting.required) return written;
+  }
+  return {};
+}
+
 Result<void> set_up_node(const Fabric& fabric, std::size_t index, const Marker& marker) {
   const Node& node = fabric.nodes[index];
   return run_steps({
       [&] { return enter_netns(node.netns); },
+      [&] { return write_sysctls(fabric, index); },
+      [&] {
+        return run_program({"ip", "-batch", "-"}, node_management_batch(fabric, index));
+      },
       [&]() -> Result<void> {
-        for (const Sysctl& setting : node_sysctls(fabric, index)) {
-          auto written = write_sysctl(setting.path, setting.value);
-          if (!written && setting.required) return written;
-        }
-        return {};
+        if (node.fabric_netns == node.netns) return {};
+        auto entered = enter_netns(node.fabric_netns);
+        return entered ? write_sysctls(fabric, index) : std::move(entered);
       },
       [&] {
         return run_program({"ip", "-batch", "-"}, node_ip_batch(fabric, index));
@@ -120,7 +130,7 @@ Result<void> set_up_nodes(const Fabric& fabric) {
 /// Waits until the kernel has acted on the carrier of every fabric port of one node: until then it drops what is sent,
 /// and does not use routes that were added while the other end was down.
 Result<void> wait_for_ports(const Fabric& fabric, std::size_t index) {
-  auto entered = enter_netns(fabric.nodes[index].netns);
+  auto entered = enter_netns(fabric.nodes[index].fabric_netns);
   if (!entered) return entered;
   const std::vector<std::string> ports = fabric_ports(fabric, index);
   const std::int64_t end_ns = monotonic_ns() + kPortsTimeoutNs;
@@ -240,12 +250,18 @@ Result<void> take_down(const std::string& id) {
   return {};
 }
 
-Result<void> execute_in(const std::string& id, const std::string& node, const std::vector<std::string>& command) {
+Result<void> execute_in(const std::string& id, const std::string& node, Side side,
+                        const std::vector<std::string>& command) {
   auto fabric = read_lab(id);
   if (!fabric) return std::move(fabric).error();
   const std::size_t index = find_node(*fabric, node);
   if (index == fabric->nodes.size() && node != "mgmt") return Error{"lab " + id + " has no node '" + node + "'"};
-  auto entered = enter_netns(node == "mgmt" ? fabric->management_netns : fabric->nodes[index].netns);
+  std::string netns = fabric->management_netns;
+  if (node != "mgmt") {
+    const Node& place = fabric->nodes[index];
+    netns = side == Side::kFabric ? place.fabric_netns : place.netns;
+  }
+  auto entered = enter_netns(netns);
   if (!entered) return entered;
   std::vector<std::string> words = command;
   std::vector<char*> argv;

@@ -82,10 +82,10 @@ int status(const std::string& id, bool as_json) {
   return 0;
 }
 
-int execute(const std::string& id, const std::string& node, const std::vector<std::string>& command) {
+int execute(const std::string& id, const std::string& node, Side side, const std::vector<std::string>& command) {
   const auto chosen = choose_lab(id);
   if (!chosen) return fail(chosen.error());
-  return fail(execute_in(*chosen, node, command).error());
+  return fail(execute_in(*chosen, node, side, command).error());
 }
 
 struct TrafficFlags {
@@ -169,6 +169,8 @@ void add_up(CLI::App& app, UpFlags& flags) {
   app.add_option("--family", flags.family, "IP version of the fabric")
       ->check(CLI::IsMember({4, 6}))
       ->capture_default_str();
+  app.add_flag("--nic-netns", flags.spec.nic_netns,
+               "The NICs of each host, and its endpoint, in a namespace of their own, as a pod's");
   app.add_option("--mark-bytes", flags.spec.mark_bytes,
                  "Queue length from which switches mark CE (default: 24 packets)");
 }
@@ -201,9 +203,14 @@ int run(int argc, char** argv) {
   std::vector<std::string> command_line;
   auto* exec_command = app.add_subcommand("exec", "Run a command in a node's namespace: te-lab exec h1 -- ip addr");
   add_id(*exec_command);
+  bool management = false;
+  exec_command->add_flag("--management", management,
+                         "Where the host's agent runs; with --nic-netns another namespace than that of its NICs");
   exec_command->add_option("node", node, "h1, leaf1, spine1, ... or mgmt")->required();
   exec_command->add_option("command", command_line, "Program and arguments")->required();
-  exec_command->callback([&] { action = [&] { return execute(id, node, command_line); }; });
+  exec_command->callback([&] {
+    action = [&] { return execute(id, node, management ? Side::kManagement : Side::kFabric, command_line); };
+  });
 
   add_fault_commands(app, action);
 

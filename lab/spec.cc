@@ -72,8 +72,8 @@ Result<Spec> checked(Spec spec) {
 }
 
 Result<Spec> read_spec(const YamlReader& root, Spec defaults) {
-  const auto keys =
-      root.only_keys({"id", "hosts", "nics", "leaves", "spines", "rate", "mtu", "seed", "family", "mark_bytes"});
+  const auto keys = root.only_keys(
+      {"id", "hosts", "nics", "leaves", "spines", "rate", "mtu", "seed", "family", "nic_netns", "mark_bytes"});
   if (!keys) return keys.error();
   Spec spec = std::move(defaults);
   Error failed;
@@ -106,6 +106,9 @@ Result<Spec> read_spec(const YamlReader& root, Spec defaults) {
   auto family = family_of(family_number);
   if (!family) return root.error(family.error().message);
   spec.family = *family;
+  const auto nic_netns = root.boolean_or("nic_netns", spec.nic_netns);
+  if (!nic_netns) return nic_netns.error();
+  spec.nic_netns = *nic_netns;
   auto valid = checked(std::move(spec));
   if (!valid) return root.error(valid.error().message);
   return valid;

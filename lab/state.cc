@@ -99,9 +99,9 @@ Result<std::string> choose_lab(const std::string& id) {
 
 std::string spec_json(const Spec& spec) {
   return fmt::format(
-      R"({{"id": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate": "{:.0f}bit", "mtu": {}, "seed": {}, "family": {}, "mark_bytes": {}}})",
+      R"({{"id": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate": "{:.0f}bit", "mtu": {}, "seed": {}, "family": {}, "nic_netns": {}, "mark_bytes": {}}})",
       spec.id, spec.hosts, spec.nics, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
-      spec.family == IpAddress::Family::kV6 ? 6 : 4, spec.mark_bytes);
+      spec.family == IpAddress::Family::kV6 ? 6 : 4, spec.nic_netns, spec.mark_bytes);
 }
 
 std::string lab_json(const Fabric& fabric) {
@@ -111,8 +111,11 @@ std::string lab_json(const Fabric& fabric) {
   const Out out(text);
   const char* comma = "";
   for (const Node& node : fabric.nodes) {
-    fmt::format_to(out, R"({}{{"name": "{}", "kind": "{}", "netns": "{}", "management": "{}", "hash_seed": {}}})",
-                   comma, node.name, kind_name(node.kind), node.netns, node.management.to_string(), node.hash_seed);
+    fmt::format_to(
+        out,
+        R"({}{{"name": "{}", "kind": "{}", "netns": "{}", "fabric_netns": "{}", "management": "{}", "hash_seed": {}}})",
+        comma, node.name, kind_name(node.kind), node.netns, node.fabric_netns, node.management.to_string(),
+        node.hash_seed);
     comma = ",\n";
   }
   text += "],\n\"links\": [\n";

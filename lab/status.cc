@@ -69,9 +69,9 @@ Result<std::string> describe(const std::string& id, bool as_json) {
   auto fabric = read_lab(id);
   if (!fabric) return std::move(fabric).error();
   const auto namespaces = netns_with_prefix(netns_prefix(id));
-  const auto expected = fabric->nodes.size() + 2;
-  const auto processes = processes_in(namespaces);
   const Spec& spec = fabric->spec;
+  const auto expected = fabric->nodes.size() + 2 + (spec.nic_netns ? static_cast<std::size_t>(spec.hosts) : 0);
+  const auto processes = processes_in(namespaces);
   const auto modes = read_switch_modes(id, *fabric);
   // A lab that is half built or half removed has no cables to look at.
   const auto faults = read_faults(id, *fabric);
@@ -80,11 +80,12 @@ Result<std::string> describe(const std::string& id, bool as_json) {
     const std::string wrong = is_known ? faults_json(*fabric, *faults) + ", " + modes_json(*modes)
                                        : R"("cut_cables": null, "degraded_ports": null, "switch_modes": null)";
     return fmt::format(
-        R"({{"id": "{}", "directory": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate_bps": {:.0f}, "mtu": {}, "seed": {}, "family": {}, "namespaces": {}, "namespaces_expected": {}, "processes": {}, {}}})",
+        R"({{"id": "{}", "directory": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate_bps": {:.0f}, "mtu": {}, "seed": {}, "family": {}, "nic_netns": {}, "namespaces": {}, "namespaces_expected": {}, "processes": {}, {}}})",
         id, state_directory(id), spec.hosts, spec.nics, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
-        fabric->is_v6() ? 6 : 4, namespaces.size(), expected, processes.size(), wrong);
+        fabric->is_v6() ? 6 : 4, spec.nic_netns, namespaces.size(), expected, processes.size(), wrong);
   }
-  const std::string nics = spec.nics == 1 ? "" : fmt::format(" of {} NICs", spec.nics);
+  const std::string nics = (spec.nics == 1 ? "" : fmt::format(" of {} NICs", spec.nics)) +
+                           (spec.nic_netns ? ", their NICs in namespaces of their own" : "");
   const std::string wrong =
       is_known ? faults_text(*fabric, *faults, *modes)
                : "\n  faults are not known: " + (modes ? faults.error().message : modes.error().message);

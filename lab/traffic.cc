@@ -171,7 +171,7 @@ Result<void> Traffic::start(const std::vector<EndpointPlan>& plans) {
     const std::string path = state_directory(id_) + "/plan/" + plans[host].host + ".json";
     auto written = replace_file(path, plan_json(plans[host]));
     if (!written) return written;
-    auto endpoint = EndpointProcess::start(fabric_.nodes[host].netns, path);
+    auto endpoint = EndpointProcess::start(fabric_.nodes[host].fabric_netns, path);
     if (!endpoint) return std::move(endpoint).error();
     if (auto process = identify(endpoint->pid())) {
       auto noted = note_process(id_, "endpoint-" + plans[host].host, *process);

@@ -39,7 +39,8 @@ asio::steady_timer::time_point at(std::int64_t monotonic) {
 
 v1::NicPort to_message(const NicPort& port) {
   v1::NicPort message;
-  message.set_interface(port.interface);
+  message.set_netns(port.name.netns);
+  message.set_interface(port.name.port_name());
   message.set_ifindex(port.ifindex);
   for (const IpAddress& address : port.addresses) message.add_addresses(address.to_bytes());
   message.set_mtu(port.mtu_bytes);
@@ -59,19 +60,22 @@ Agent::Agent(asio::io_context& io, AgentConfig config, Credentials credentials)
     : io_(io),
       config_(std::move(config)),
       credentials_(std::move(credentials)),
+      namespaces_(config_.interfaces),
       uplink_(io, config_.controllers, [this] { return credentials_.current(); },
               {.hello = [this] { return hello(); },
                .session_began = [this](const v1::HelloReply& reply) { session_began(reply); },
                .message = [this](const v1::ControllerMessage& message) { take(message); },
-               .session_ended = [this] { prober_.cancel_all(); }}),
-      links_(io, config_.interfaces,
+               .session_ended =
+                   [this] {
+                     for (const auto& [netns, prober] : probers_) prober->cancel_all();
+                   }}),
+      links_(io, config_.interfaces, namespaces_,
              [this](const v1::LinkUpdate& update) {
                v1::AgentMessage message;
                *message.mutable_links() = update;
                return uplink_.send(message);
              }),
       metrics_server_(io, [this] { return metrics_.text(); }),
-      prober_(io, [this](const ProbeReport& report) { uplink_.result(to_message(report)); }),
       kernel_events_(io),
       event_pause_(io),
       reading_timer_(io),
@@ -79,21 +83,45 @@ Agent::Agent(asio::io_context& io, AgentConfig config, Credentials credentials)
       interval_ns_(kDefaultIntervalMs * kMillisecond) {}
 
 Result<void> Agent::open_parts() {
-  auto host = Host::open(config_);
+  auto host = Host::open(config_, namespaces_);
   if (!host) return std::move(host).error();
   host_ = *std::move(host);
   // asio closes the descriptor that it waits on, so it gets one of its own.
   const int events = ::dup(host_->event_fd());
   if (events < 0) return errno_error("wait for kernel events");
   kernel_events_.assign(events);
-  if (auto opened = prober_.open(); opened) {
-    host_->sources().set("probe", v1::Source::ON, "");
-  } else {
-    host_->sources().set("probe", v1::Source::OFF, opened.error().message);
-  }
+  open_probers();
   const auto links = links_.open();
-  host_->sources().set("links", links ? v1::Source::ON : v1::Source::OFF, links ? "" : links.error().message);
+  host_->sources().set("links", links_.is_watching() ? v1::Source::ON : v1::Source::OFF,
+                       links ? "" : links.error().message);
+  if (auto dropped = namespaces_.keep_only_capabilities(kCapabilities); !dropped) return dropped;
   return config_.metrics ? metrics_server_.listen(*config_.metrics) : Result<void>();
+}
+
+void Agent::open_probers() {
+  std::string problems;
+  for (const NicName& nic : config_.interfaces) {
+    if (probers_.contains(nic.netns)) continue;
+    auto& prober = probers_[nic.netns];
+    prober = std::make_unique<Prober>(io_, [this](const ProbeReport& report) { uplink_.result(to_message(report)); });
+    Result<void> opened;
+    const auto entered = namespaces_.run_in(nic.netns, [&] { opened = prober->open(); });
+    if (entered && opened) continue;
+    problems += (problems.empty() ? "" : "; ") + (entered ? opened : entered).error().message;
+    prober->stop();
+    prober.reset();
+  }
+  std::erase_if(probers_, [](const auto& item) { return !item.second; });
+  host_->sources().set("probe", probers_.empty() ? v1::Source::OFF : v1::Source::ON, problems);
+}
+
+void Agent::leave_ended_namespaces() {
+  for (const std::string& netns : namespaces_.ended()) {
+    host_->leave(netns);
+    links_.leave(netns);
+    if (const auto prober = probers_.find(netns); prober != probers_.end()) prober->second->stop();
+    namespaces_.leave(netns);
+  }
 }
 
 void Agent::start() {
@@ -113,7 +141,7 @@ void Agent::start() {
 void Agent::stop() {
   stopped_ = true;
   uplink_.stop();
-  prober_.stop();
+  for (const auto& [netns, prober] : probers_) prober->stop();
   links_.stop();
   metrics_server_.stop();
   kernel_events_.close();
@@ -155,7 +183,10 @@ asio::awaitable<void> Agent::kernel_event_loop() {
 void Agent::reading(FlowTable::Window window, std::int64_t now_ns) {
   early_reading_ns_ = kNever;
   last_reading_ns_ = now_ns;
-  if (window == FlowTable::Window::kClose) host_->check_ports(now_ns);
+  if (window == FlowTable::Window::kClose) {
+    leave_ended_namespaces();
+    host_->check_ports(now_ns);
+  }
   host_->read(window, now_ns);
   if (host_->apply_steering(now_ns) || host_->is_settling(now_ns)) ask_early_reading();
   report(window);
@@ -207,7 +238,8 @@ void Agent::take(const v1::ControllerMessage& message) {
     case v1::ControllerMessage::kSteering:
       return take(message.steering());
     case v1::ControllerMessage::kProbeCancel:
-      return prober_.cancel(message.probe_cancel().id());
+      for (const auto& [netns, prober] : probers_) prober->cancel(message.probe_cancel().id());
+      return;
     default:
       spdlog::debug("a message of a kind that this version does not know");
   }
@@ -215,15 +247,17 @@ void Agent::take(const v1::ControllerMessage& message) {
 
 void Agent::take(const v1::ProbeRequest& request) {
   auto order = probe_order_from(request);
+  const NicPort* port = order ? host_->port_of(order->flow.source) : nullptr;
+  const auto prober = port == nullptr ? probers_.end() : probers_.find(port->name.netns);
   std::string refused;
   if (!order) {
     refused = order.error().message;
-  } else if (!host_->has_address(order->flow.source)) {
+  } else if (port == nullptr) {
     refused = order->flow.source.to_string() + " is no address of this host";
-  } else if (!host_->sources().is_on("probe")) {
-    refused = "probing is off on this host";
+  } else if (prober == probers_.end()) {
+    refused = port->name.netns.empty() ? "probing is off on this host" : "probing is off in " + port->name.netns;
   }
-  if (refused.empty()) return prober_.start(*std::move(order));
+  if (refused.empty()) return prober->second->start(*std::move(order));
   uplink_.result(refused_probe(request, refused));
 }
 
@@ -280,10 +314,23 @@ void Agent::report_sources() {
   if (uplink_.send(message)) sources_reported_ = generation;
 }
 
+Prober::Counts Agent::prober_counts() const {
+  Prober::Counts sum;
+  for (const auto& [netns, prober] : probers_) {
+    const Prober::Counts& counts = prober->counts();
+    sum.sent += counts.sent;
+    sum.lost += counts.lost;
+    sum.answered += counts.answered;
+    sum.unreachable += counts.unreachable;
+    sum.unknown_answers += counts.unknown_answers;
+  }
+  return sum;
+}
+
 void Agent::update_metrics() {
   if (!config_.metrics) return;
   const Host::Counts& host = host_->counts();
-  const Prober::Counts& prober = prober_.counts();
+  const Prober::Counts prober = prober_counts();
   AgentFigures figures{.readings = host.readings,
                        .reading_failures = host.reading_failures,
                        .kernel_events = host.kernel_events,

@@ -10,7 +10,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "host-agent/app/host.h"
 #include "host-agent/core/agent_config.h"
@@ -18,6 +20,7 @@
 #include "host-agent/io/link_watcher.h"
 #include "host-agent/io/metrics.h"
 #include "host-agent/io/metrics_server.h"
+#include "host-agent/io/net_namespaces.h"
 #include "host-agent/io/prober.h"
 #include "host-agent/io/uplink.h"
 
@@ -43,6 +46,10 @@ class Agent {
  private:
   Agent(boost::asio::io_context& io, AgentConfig config, Credentials credentials);
   Result<void> open_parts();
+  void open_probers();
+  /// Lets go of namespaces that only the agent may be holding: their NICs could not go back to the host.
+  void leave_ended_namespaces();
+  [[nodiscard]] Prober::Counts prober_counts() const;
 
   boost::asio::awaitable<void> reading_loop();
   boost::asio::awaitable<void> kernel_event_loop();
@@ -63,12 +70,13 @@ class Agent {
   boost::asio::io_context& io_;
   AgentConfig config_;
   Credentials credentials_;
+  NetNamespaces namespaces_;
   std::unique_ptr<Host> host_;
   Metrics metrics_;
   Uplink uplink_;
   LinkWatcher links_;
   MetricsServer metrics_server_;
-  Prober prober_;
+  std::map<std::string, std::unique_ptr<Prober>> probers_;  // by network namespace
   boost::asio::posix::stream_descriptor kernel_events_;
   boost::asio::steady_timer event_pause_;
   boost::asio::steady_timer reading_timer_;

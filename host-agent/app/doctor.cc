@@ -5,54 +5,59 @@
 
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <system_error>
 
-#include "common/netlink/link_socket.h"
 #include "common/os/clock.h"
 #include "host-agent/app/host.h"
-#include "host-agent/core/link_board.h"
 #include "host-agent/core/source_board.h"
 #include "host-agent/io/controller_stream.h"
 #include "host-agent/io/credentials.h"
+#include "host-agent/io/link_watcher.h"
+#include "host-agent/io/net_namespaces.h"
 #include "host-agent/io/prober.h"
 
 namespace te::agent {
 namespace {
 
 /// Why the programs cannot be loaded or where they cannot be attached; empty: they can.
-std::string tc_problem(const AgentConfig& config) {
+std::string tc_problem(const AgentConfig& config, NetNamespaces& namespaces) {
   if (const auto permitted = BpfDatapath::probe_permission(); !permitted) return permitted.error().message;
-  const BpfDatapathOptions scratch{config.bpffs + "/roce-te/doctor+" + std::to_string(::getpid())};
+  const BpfDatapathOptions scratch{.pin_directory = config.bpffs + "/roce-te/doctor+" + std::to_string(::getpid())};
   const auto loaded = BpfDatapath::open(scratch);
   const auto cleaned = BpfDatapath::cleanup(scratch);
   if (!loaded) return loaded.error().message;
   if (!cleaned) return cleaned.error().message;
-  const auto ports = read_nic_ports(config.interfaces);
+  const auto ports = read_nic_ports(config.interfaces, namespaces);
   if (!ports) return ports.error().message;
   std::string missing;
   for (const NicPort& port : *ports) {
-    if (port.ifindex == 0)
-      missing += (missing.empty() ? "" : "; ") + ("interface " + port.interface + " does not exist");
+    if (port.ifindex != 0) continue;
+    const auto entered = namespaces.run_in(port.name.netns, [] {});
+    missing += (missing.empty() ? "interface " : "; interface ") + to_string(port.name) +
+               (entered ? " does not exist" : ": " + entered.error().message);
   }
   return missing;
 }
 
-void examine_tc(const AgentConfig& config, SourceBoard& board) {
-  const std::string problem = tc_problem(config);
+void examine_tc(const AgentConfig& config, NetNamespaces& namespaces, SourceBoard& board) {
+  const std::string problem = tc_problem(config, namespaces);
   std::error_code ignored;
   const bool pinned = std::filesystem::exists(pin_directory(config), ignored);
   const std::string found = pinned ? "programs of an agent are pinned in " + pin_directory(config) : "";
   board.set("tc", problem.empty() ? v1::Source::ON : v1::Source::OFF, problem.empty() ? found : problem);
 }
 
-void examine_links(const AgentConfig& config, SourceBoard& board) {
-  const auto links = netlink::read_links();
-  if (!links) return static_cast<void>(board.set("links", v1::Source::OFF, links.error().message));
-  LinkBoard watched(config.interfaces);
-  watched.take_all(*links);
-  board.set(
-      "links", v1::Source::ON,
-      std::to_string(watched.present()) + " watched, " + std::to_string(watched.with_carrier()) + " with carrier");
+void examine_links(const AgentConfig& config, NetNamespaces& namespaces, SourceBoard& board) {
+  boost::asio::io_context io;
+  LinkWatcher links(io, config.interfaces, namespaces, [](const v1::LinkUpdate&) { return false; });
+  const auto opened = links.open();
+  const std::string problem = opened ? "" : opened.error().message;
+  if (!links.is_watching()) return static_cast<void>(board.set("links", v1::Source::OFF, problem));
+  const std::string found =
+      std::to_string(links.present()) + " watched, " + std::to_string(links.with_carrier()) + " with carrier";
+  board.set("links", v1::Source::ON, problem.empty() ? found : found + "; " + problem);
 }
 
 std::string days(std::int64_t seconds) { return std::to_string(seconds / 86400) + " days"; }
@@ -84,30 +89,40 @@ void examine_session(const AgentConfig& config, SourceBoard& board) {
   }
 }
 
-void examine_probe(SourceBoard& board) {
+void examine_probe(const AgentConfig& config, NetNamespaces& namespaces, SourceBoard& board) {
   boost::asio::io_context io;
-  Prober prober(io, [](const ProbeReport&) {});
-  const auto opened = prober.open();
-  board.set("probe", opened ? v1::Source::ON : v1::Source::OFF, opened ? "" : opened.error().message);
+  std::set<std::string> places;
+  for (const NicName& nic : config.interfaces) places.insert(nic.netns);
+  bool works = false;
+  std::string problems;
+  for (const std::string& netns : places) {
+    Prober prober(io, [](const ProbeReport&) {});
+    Result<void> opened;
+    const auto entered = namespaces.run_in(netns, [&] { opened = prober.open(); });
+    works |= entered && opened;
+    if (!entered || !opened) problems += (problems.empty() ? "" : "; ") + (entered ? opened : entered).error().message;
+  }
+  board.set("probe", works ? v1::Source::ON : v1::Source::OFF, problems);
 }
 
 }  // namespace
 
 std::vector<v1::Source> examine_host(const AgentConfig& config) {
   SourceBoard board;
+  NetNamespaces namespaces(config.interfaces);
   examine_session(config, board);
-  examine_links(config, board);
+  examine_links(config, namespaces, board);
   if (config.role == Role::kSwitch) {
     for (const char* name : {"tc", "tcx", "qp", "probe"}) {
       board.set(name, v1::Source::OFF, "role: switch; only links are reported");
     }
     return board.all();
   }
-  examine_tc(config, board);
+  examine_tc(config, namespaces, board);
   set_tcx(board, config.attach, BpfDatapath::probe_permission(), BpfDatapath::probe_tcx());
   const auto qp = make_qp_source(config.qp_source)->poll(monotonic_ns());
   board.set("qp", qp.state, qp.reason);
-  examine_probe(board);
+  examine_probe(config, namespaces, board);
   return board.all();
 }
 

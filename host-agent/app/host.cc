@@ -40,16 +40,24 @@ std::string pin_directory(const AgentConfig& config) {
   return config.bpffs + "/roce-te/" + name;
 }
 
-Result<std::unique_ptr<Host>> Host::open(const AgentConfig& config) {
-  auto datapath = BpfDatapath::open({pin_directory(config)});
+BpfDatapathOptions datapath_options(const AgentConfig& config, NetNamespaces& namespaces) {
+  return {.pin_directory = pin_directory(config),
+          .in_each_netns = [&namespaces](const auto& work) { namespaces.run_in_each(work); }};
+}
+
+Result<std::unique_ptr<Host>> Host::open(const AgentConfig& config, NetNamespaces& namespaces) {
+  auto datapath = BpfDatapath::open(datapath_options(config, namespaces));
   if (!datapath) return std::move(datapath).error();
-  std::unique_ptr<Host> host(new Host(config, *std::move(datapath)));
+  std::unique_ptr<Host> host(new Host(config, namespaces, *std::move(datapath)));
   host->check_ports(monotonic_ns());
   return host;
 }
 
-Host::Host(const AgentConfig& config, BpfDatapath datapath)
-    : config_(config), datapath_(std::move(datapath)), qp_source_(make_qp_source(config.qp_source)) {
+Host::Host(const AgentConfig& config, NetNamespaces& namespaces, BpfDatapath datapath)
+    : config_(config),
+      namespaces_(namespaces),
+      datapath_(std::move(datapath)),
+      qp_source_(make_qp_source(config.qp_source)) {
   set_tcx(sources_, config.attach, BpfDatapath::probe_permission(), BpfDatapath::probe_tcx());
 }
 
@@ -57,11 +65,10 @@ void Host::attach_all() {
   std::string done;
   std::string failed;
   for (const NicPort& port : ports_) {
-    const auto mode = port.ifindex == 0 ? Result<AttachMode>(Error{"interface " + port.interface + " does not exist"})
-                                        : datapath_.attach(port.interface, attach_mode(config_.attach));
+    const auto mode = attach(port);
     std::string& text = mode ? done : failed;
     if (!text.empty()) text += "; ";
-    text += mode ? port.interface + ": " + name_of(*mode) : mode.error().message;
+    text += mode ? to_string(port.name) + ": " + name_of(*mode) : mode.error().message;
   }
   if (done.empty()) {
     note_source("tc", v1::Source::OFF, failed);
@@ -70,8 +77,35 @@ void Host::attach_all() {
   }
 }
 
+Result<AttachMode> Host::attach(const NicPort& port) {
+  const std::string& netns = port.name.netns;
+  Result<AttachMode> mode = Error{"interface " + to_string(port.name) + " does not exist"};
+  const auto entered = namespaces_.run_in(netns, [&] {
+    if (port.ifindex == 0) return;
+    mode = datapath_.attach(port.name.interface, attach_mode(config_.attach), namespaces_.number_of(netns));
+  });
+  if (!entered) return with_context(entered.error(), "interface " + port.name.interface);
+  return mode;
+}
+
+void Host::leave(const std::string& netns) {
+  spdlog::warn("network namespace {} ended: its interfaces are gone; restart the agent to enter another at that path",
+               netns);
+  const std::uint64_t number = namespaces_.number_of(netns);
+  const auto entered = namespaces_.run_in(netns, [&] {
+    for (const NicPort& port : ports_) {
+      if (port.name.netns != netns || port.ifindex == 0) continue;
+      // It may have gone by now, with all that was attached.
+      if (auto detached = datapath_.detach(port.name.interface, number); !detached)
+        spdlog::debug("{}", detached.error().message);
+    }
+  });
+  if (!entered) spdlog::debug("{}", entered.error().message);
+  attached_ns_ = 0;
+}
+
 void Host::check_ports(std::int64_t now_ns) {
-  auto ports = read_nic_ports(config_.interfaces);
+  auto ports = read_nic_ports(config_.interfaces, namespaces_);
   if (!ports) {
     spdlog::warn("{}", ports.error().message);
     return;
@@ -81,8 +115,8 @@ void Host::check_ports(std::int64_t now_ns) {
   for (std::size_t i = 0; i < before.size(); ++i) {
     appeared |= ports_[i].ifindex != before[i].ifindex;
     if (ports_[i].up == before[i].up) continue;
-    add_event(ports_[i].up ? "link_up" : "link_down").set_text(ports_[i].interface);
-    spdlog::info("{} is {}", ports_[i].interface, ports_[i].up ? "up" : "down");
+    add_event(ports_[i].up ? "link_up" : "link_down").set_text(ports_[i].name.port_name());
+    spdlog::info("{} is {}", to_string(ports_[i].name), ports_[i].up ? "up" : "down");
   }
   if (!appeared && now_ns - attached_ns_ < kAttachAgainNs) return;
   attached_ns_ = now_ns;
@@ -207,10 +241,11 @@ bool Host::drain_events() {
   return wants_reading;
 }
 
-bool Host::has_address(const IpAddress& address) const {
-  return std::any_of(ports_.begin(), ports_.end(), [&](const NicPort& port) {
+const NicPort* Host::port_of(const IpAddress& address) const {
+  const auto found = std::find_if(ports_.begin(), ports_.end(), [&](const NicPort& port) {
     return std::find(port.addresses.begin(), port.addresses.end(), address) != port.addresses.end();
   });
+  return found == ports_.end() ? nullptr : &*found;
 }
 
 void Host::note_source(const std::string& name, v1::Source::State state, const std::string& reason) {

@@ -13,6 +13,7 @@
 #include "host-agent/core/source_board.h"
 #include "host-agent/core/steering_reconciler.h"
 #include "host-agent/io/bpf_datapath.h"
+#include "host-agent/io/net_namespaces.h"
 #include "host-agent/io/nic_ports.h"
 #include "host-agent/io/qp_source.h"
 
@@ -34,13 +35,15 @@ class Host {
 
   /// Loads or adopts the kernel programs and attaches them where the interfaces exist. An Error when they cannot be
   /// loaded.
-  static Result<std::unique_ptr<Host>> open(const AgentConfig& config);
+  static Result<std::unique_ptr<Host>> open(const AgentConfig& config, NetNamespaces& namespaces);
 
   /// Reads all flows; a closed window also looks after the QP source and idle flows.
   void read(FlowTable::Window window, std::int64_t now_ns);
   /// Looks after interfaces: tells which links went up or down; attaches to new ones, and every 10 s to all again,
   /// should somebody have taken our programs away.
   void check_ports(std::int64_t now_ns);
+  /// Takes the programs off the interfaces of a namespace that ended, before the agent leaves it.
+  void leave(const std::string& netns);
   /// Sets and clears what the controller's wish asks for; true when anything was tried.
   bool apply_steering(std::int64_t now_ns);
   /// Whether a flow that was steered less than a second ago has not sent by its new port yet: its next packets will
@@ -51,7 +54,8 @@ class Host {
 
   /// Events to tell the controller, once.
   [[nodiscard]] std::vector<v1::AgentEvent> take_events() { return std::exchange(events_, {}); }
-  [[nodiscard]] bool has_address(const IpAddress& address) const;
+  /// The port that has an address; none: it is no address of this host.
+  [[nodiscard]] const NicPort* port_of(const IpAddress& address) const;
 
   FlowTable& flows() { return flows_; }
   SteeringReconciler& steering() { return steering_; }
@@ -62,9 +66,10 @@ class Host {
   [[nodiscard]] int event_fd() const { return datapath_.event_fd(); }
 
  private:
-  Host(const AgentConfig& config, BpfDatapath datapath);
+  Host(const AgentConfig& config, NetNamespaces& namespaces, BpfDatapath datapath);
 
   void attach_all();
+  Result<AttachMode> attach(const NicPort& port);
   void poll_queue_pairs(std::int64_t now_ns);
   void pair();
   void erase_idle(std::int64_t now_ns);
@@ -75,6 +80,7 @@ class Host {
   v1::AgentEvent& add_event(const std::string& kind);
 
   const AgentConfig& config_;
+  NetNamespaces& namespaces_;
   BpfDatapath datapath_;
   std::unique_ptr<QpSource> qp_source_;
   FlowTable flows_;
@@ -94,5 +100,7 @@ class Host {
 
 /// Where a node's programs are pinned: no '.' is allowed in a name on a bpffs.
 [[nodiscard]] std::string pin_directory(const AgentConfig& config);
+/// What loads programs and takes them away, for all namespaces.
+[[nodiscard]] BpfDatapathOptions datapath_options(const AgentConfig& config, NetNamespaces& namespaces);
 
 }  // namespace te::agent

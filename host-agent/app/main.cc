@@ -20,6 +20,7 @@
 #include "host-agent/core/source_board.h"
 #include "host-agent/io/capabilities.h"
 #include "host-agent/io/instance_lock.h"
+#include "host-agent/io/net_namespaces.h"
 
 namespace te::agent {
 namespace {
@@ -132,7 +133,13 @@ int cleanup(const AgentConfig& config) {
   }
   const auto lock = InstanceLock::take(config);
   if (!lock) return fail(with_context(lock.error(), "clean up"));
-  if (auto removed = BpfDatapath::cleanup({pin_directory(config)}); !removed) return fail(removed.error());
+  NetNamespaces namespaces(config.interfaces);
+  for (const NicName& nic : config.interfaces) {
+    // By TCX, what is attached there goes all the same.
+    if (const auto entered = namespaces.run_in(nic.netns, [] {}); !entered)
+      spdlog::warn("filters of clsact may stay on {}: {}", to_string(nic), entered.error().message);
+  }
+  if (auto removed = BpfDatapath::cleanup(datapath_options(config, namespaces)); !removed) return fail(removed.error());
   std::error_code not_empty;
   std::filesystem::remove(config.bpffs + "/roce-te", not_empty);
   spdlog::info("removed the programs of {}", config.node);

@@ -20,10 +20,10 @@ void add_figures(const Uplink& uplink, AgentFigures& figures) {
 void add_figures(const LinkWatcher& links, AgentFigures& figures) {
   figures.link_updates = links.counts().updates;
   figures.link_messages_lost = links.counts().messages_lost;
-  figures.links_left_out = links.board().left_out();
-  figures.carrier_losses = links.board().carrier_losses();
-  figures.links = static_cast<double>(links.board().present());
-  figures.links_with_carrier = static_cast<double>(links.board().with_carrier());
+  figures.links_left_out = links.left_out();
+  figures.carrier_losses = links.carrier_losses();
+  figures.links = static_cast<double>(links.present());
+  figures.links_with_carrier = static_cast<double>(links.with_carrier());
 }
 
 void add_figures(const Credentials& credentials, AgentFigures& figures) {

@@ -48,7 +48,7 @@ SwitchAgent::SwitchAgent(asio::io_context& io, AgentConfig config, Credentials c
                    },
                .message = [this](const v1::ControllerMessage& message) { refuse(message); },
                .session_ended = [] {}}),
-      links_(io, config_.interfaces,
+      links_(io, config_.interfaces, namespaces_,
              [this](const v1::LinkUpdate& update) {
                v1::AgentMessage message;
                *message.mutable_links() = update;
@@ -59,8 +59,8 @@ SwitchAgent::SwitchAgent(asio::io_context& io, AgentConfig config, Credentials c
       instance_(random_instance()) {}
 
 void SwitchAgent::start() {
-  spdlog::info("ready node={} role=switch links={} with_carrier={}", config_.node, links_.board().present(),
-               links_.board().with_carrier());
+  spdlog::info("ready node={} role=switch links={} with_carrier={}", config_.node, links_.present(),
+               links_.with_carrier());
   links_.start();
   if (config_.metrics) asio::co_spawn(io_, metrics_loop(), asio::detached);
   asio::co_spawn(io_, uplink_.run(), asio::detached);

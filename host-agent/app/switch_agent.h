@@ -48,6 +48,7 @@ class SwitchAgent {
   SourceBoard sources_;
   Metrics metrics_;
   Uplink uplink_;
+  NetNamespaces namespaces_;  // none but its own
   LinkWatcher links_;
   MetricsServer metrics_server_;
   boost::asio::steady_timer metrics_timer_;

@@ -87,18 +87,62 @@ Result<void> read_controllers(const YamlReader& yaml, AgentConfig& config) {
   return {};
 }
 
+Result<std::string> interface_name(const YamlReader& yaml, Result<std::string> name) {
+  if (!name) return name;
+  if (name->empty() || name->size() > kMaxInterfaceName || name->find('/') != std::string::npos) {
+    return yaml.error("expected the name of a network interface, found '" + *name + "'");
+  }
+  return name;
+}
+
+/// "eth0" or {name: eth0, netns: /run/netns/pod1, port: eth2}.
+Result<NicName> read_nic(const YamlReader& yaml) {
+  NicName nic;
+  if (!yaml.keys()) {
+    auto name = interface_name(yaml, yaml.scalar());
+    if (!name)
+      return yaml.scalar() ? std::move(name).error()
+                           : yaml.error("expected the name of a network interface or {name, netns, port}");
+    nic.interface = *std::move(name);
+    return nic;
+  }
+  if (auto known = yaml.only_keys({"name", "netns", "port"}); !known) return std::move(known).error();
+  auto name = interface_name(yaml, yaml.string("name"));
+  if (!name) return std::move(name).error();
+  nic.interface = *std::move(name);
+  for (const auto& [key, into] : {std::pair{"netns", &nic.netns}, std::pair{"port", &nic.port}}) {
+    if (!yaml.has(key)) continue;
+    if (auto read = read_text(yaml, key, *into); !read) return std::move(read).error();
+  }
+  if (!nic.netns.empty() && !nic.netns.starts_with('/')) {
+    return error_at(yaml, "netns",
+                    Result<void>(Error{"expected the path of a network namespace's file (/run/netns/NAME or "
+                                       "/proc/PID/ns/net), found '" +
+                                       nic.netns + "'"}));
+  }
+  return nic;
+}
+
 Result<void> read_interfaces(const YamlReader& yaml, AgentConfig& config) {
   const auto list = yaml.list("interfaces");
   if (!list) return list.error();
-  std::set<std::string> seen;
+  std::set<std::pair<std::string, std::string>> seen;
+  std::set<std::string> ports;
   for (const YamlReader& element : *list) {
-    auto name = element.scalar();
-    if (!name) return std::move(name).error();
-    if (name->empty() || name->size() > kMaxInterfaceName || name->find('/') != std::string::npos) {
-      return element.error("expected the name of a network interface, found '" + *name + "'");
+    auto nic = read_nic(element);
+    if (!nic) return std::move(nic).error();
+    if (!nic->netns.empty() && config.role == Role::kSwitch) {
+      return element.error("'netns' has no meaning in role switch");
     }
-    if (!seen.insert(*name).second) return element.error("interface '" + *name + "' is listed twice");
-    config.interfaces.push_back(*std::move(name));
+    if (!seen.emplace(nic->netns, nic->interface).second) {
+      return element.error("interface '" + to_string(*nic) + "' is listed twice");
+    }
+    if (!ports.insert(nic->port_name()).second) {
+      return element.error("port '" + nic->port_name() +
+                           "' is listed twice; give one of them the name that it has in the "
+                           "topology file, by 'port'");
+    }
+    config.interfaces.push_back(*std::move(nic));
   }
   if (config.interfaces.empty() && config.role == Role::kHost)
     return yaml.error("'interfaces' must list at least one network interface");
@@ -177,6 +221,10 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
 std::string to_string(const Endpoint& endpoint) {
   const bool v6 = endpoint.host.find(':') != std::string::npos;
   return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
+std::string to_string(const NicName& nic) {
+  return nic.netns.empty() ? nic.interface : nic.interface + " in " + nic.netns;
 }
 
 Result<QpSourceConfig> parse_qp_source(std::string_view text) {

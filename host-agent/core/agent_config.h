@@ -34,6 +34,19 @@ enum class AttachWish : std::uint8_t { kAuto, kTcx, kClsact };
 Result<QpSourceConfig> parse_qp_source(std::string_view text);
 Result<AttachWish> parse_attach(std::string_view text);
 
+/// A network interface and where it is.
+struct NicName {
+  std::string interface;
+  std::string netns = {};  ///< file of its network namespace; empty: the agent's own
+  std::string port = {};   ///< what the topology file calls it; empty: as the interface
+  bool operator==(const NicName&) const = default;
+  /// What the controller is told.
+  [[nodiscard]] const std::string& port_name() const { return port.empty() ? interface : port; }
+};
+
+/// "eth0", or "eth0 in /run/netns/pod1".
+[[nodiscard]] std::string to_string(const NicName& nic);
+
 /// What kind of node the agent runs on. On a switch it reports links and does nothing else.
 enum class Role : std::uint8_t { kHost, kSwitch };
 
@@ -45,7 +58,7 @@ struct AgentConfig {
   std::string certificate;
   std::string key;
   std::string ca;
-  std::vector<std::string> interfaces;  ///< of a switch: empty for all but the loopback
+  std::vector<NicName> interfaces;  ///< of a switch: empty for all but the loopback
   std::string bpffs = "/sys/fs/bpf";
   std::string run_directory = "/run/roce-te";  ///< of the file that a running agent locks
   QpSourceConfig qp_source;

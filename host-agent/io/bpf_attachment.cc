@@ -32,6 +32,7 @@ constexpr auto kTcxEgress = static_cast<bpf_attach_type>(47);
 constexpr std::uint32_t kLinkTypeTcx = 11;
 
 constexpr std::string_view kLinkPrefix = "tcx_";
+constexpr std::string_view kElsewhere = "_at_";
 constexpr std::string_view kQdiscPrefix = "clsact_";
 constexpr std::uint32_t kTcHandle = 0x7e;
 constexpr std::uint32_t kTcPriority = 1;  // the sooner, the less is hidden by filters that end the chain
@@ -46,8 +47,14 @@ std::string describe(const BpfHook& hook) {
   return std::string(name_of(hook.direction)) + " of interface index " + std::to_string(hook.ifindex);
 }
 
+/// INDEX, or INDEX_at_NAMESPACE.
+std::string place_of(const BpfHook& hook) {
+  const std::string index = std::to_string(hook.ifindex);
+  return hook.netns == 0 ? index : index + std::string(kElsewhere) + std::to_string(hook.netns);
+}
+
 std::string link_path(const std::string& pin_directory, const BpfHook& hook) {
-  return pin_directory + "/" + std::string(kLinkPrefix) + name_of(hook.direction) + "_" + std::to_string(hook.ifindex);
+  return pin_directory + "/" + std::string(kLinkPrefix) + name_of(hook.direction) + "_" + place_of(hook);
 }
 
 /// Whether the link runs this program on this interface; the index reads 0 once the interface is gone.
@@ -97,7 +104,7 @@ bpf_tc_hook clsact_of(const BpfHook& hook) {
 }
 
 std::string qdisc_note(const std::string& pin_directory, const BpfHook& hook) {
-  return pin_directory + "/" + std::string(kQdiscPrefix) + std::to_string(hook.ifindex);
+  return pin_directory + "/" + std::string(kQdiscPrefix) + place_of(hook);
 }
 
 /// A pin of any object will do as a note that outlives the agent.
@@ -179,8 +186,7 @@ Result<std::vector<std::uint32_t>> all_ifindexes() {
   return all;
 }
 
-Result<void> replace_programs(const std::string& pin_directory, std::span<const std::uint32_t> old_ids, int egress_fd,
-                              int ingress_fd) {
+Result<void> replace_linked(const std::string& pin_directory, int egress_fd, int ingress_fd) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(pin_directory, error)) {
     const std::string name = entry.path().filename();
@@ -194,6 +200,10 @@ Result<void> replace_programs(const std::string& pin_directory, std::span<const 
     }
   }
   if (error) return errno_error("list " + pin_directory, error.value());
+  return {};
+}
+
+Result<void> replace_filters(std::span<const std::uint32_t> old_ids, int egress_fd, int ingress_fd) {
   const auto interfaces = all_ifindexes();
   if (!interfaces) return interfaces.error();
   const BpfMessages messages;
@@ -209,6 +219,25 @@ Result<void> replace_programs(const std::string& pin_directory, std::span<const 
         return messages.error("replace the program at " + describe({ifindex, direction}), -replaced);
       }
     }
+  }
+  return {};
+}
+
+Result<void> release_links_elsewhere(const std::string& pin_directory, std::span<const std::uint64_t> kept) {
+  std::error_code error;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(pin_directory, error)) {
+    const std::string name = entry.path().filename();
+    const std::size_t elsewhere = name.find(kElsewhere);
+    if (!name.starts_with(kLinkPrefix) || elsewhere == std::string::npos) continue;
+    const auto is_here = [&](std::uint64_t netns) {
+      return name.substr(elsewhere + kElsewhere.size()) == std::to_string(netns);
+    };
+    if (std::none_of(kept.begin(), kept.end(), is_here)) left.push_back(entry.path());
+  }
+  if (error) return errno_error("list " + pin_directory, error.value());
+  for (const auto& path : left) {
+    if (auto removed = remove_link(path); !removed) return removed;
   }
   return {};
 }

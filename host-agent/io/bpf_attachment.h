@@ -11,10 +11,12 @@
 
 namespace te::agent {
 
-/// One direction of one interface of the calling thread's network namespace.
+/// One direction of one interface of the calling thread's network namespace. Indices of two namespaces may be equal, so
+/// that pins have the namespace's number in their names; 0: the agent's own.
 struct BpfHook {
   std::uint32_t ifindex = 0;
   FlowDirection direction = FlowDirection::kEgress;
+  std::uint64_t netns = 0;
 };
 
 /// TCX (Linux 6.6): an entry in the hook's own list, held by a link that is pinned in `pin_directory`. Attaching what
@@ -23,10 +25,14 @@ Result<void> attach_tcx(const std::string& pin_directory, const BpfHook& hook, i
 Result<void> detach_tcx(const std::string& pin_directory, const BpfHook& hook);
 /// Interfaces of the calling thread's network namespace.
 Result<std::vector<std::uint32_t>> all_ifindexes();
-/// Puts programs into the place of others, on each hook in one step: on all TCX links pinned in `pin_directory`, and
-/// where one of `old_ids` is attached by clsact.
-Result<void> replace_programs(const std::string& pin_directory, std::span<const std::uint32_t> old_ids, int egress_fd,
-                              int ingress_fd);
+/// Puts programs into the place of others, on each hook in one step: on all TCX links pinned in `pin_directory`, of
+/// whatever namespace.
+Result<void> replace_linked(const std::string& pin_directory, int egress_fd, int ingress_fd);
+/// The same in the calling thread's network namespace, where one of `old_ids` is attached by clsact.
+Result<void> replace_filters(std::span<const std::uint32_t> old_ids, int egress_fd, int ingress_fd);
+/// Detaches the TCX links of other namespaces than the agent's own and `kept`: a NIC may have come back from one that
+/// ended.
+Result<void> release_links_elsewhere(const std::string& pin_directory, std::span<const std::uint64_t> kept);
 /// Detaches all TCX links pinned in `pin_directory`, those of other ABI versions too, and forgets which qdiscs we made.
 Result<void> release_attachment_pins(const std::string& pin_directory);
 /// Whether the kernel lets this process load tc programs at all; an Error says what to do.

@@ -117,6 +117,20 @@ std::vector<std::uint32_t> pinned_program_ids(const std::string& directory) {
   return ids;
 }
 
+/// By clsact, from all interfaces of the calling thread's network namespace.
+Result<void> detach_all_filters(const std::string& pin_directory, std::span<const std::uint32_t> program_ids,
+                                std::uint64_t netns) {
+  const auto interfaces = all_ifindexes();
+  if (!interfaces) return interfaces.error();
+  for (const std::uint32_t ifindex : *interfaces) {
+    for (const FlowDirection direction : kDirections) {
+      if (auto detached = detach_clsact(pin_directory, {ifindex, direction, netns}, program_ids); !detached)
+        return detached;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 struct BpfDatapath::State {
@@ -144,9 +158,9 @@ struct BpfDatapath::State {
     return ids;
   }
 
-  Result<void> attach_both(std::uint32_t ifindex, AttachMode mode) const {
+  Result<void> attach_both(std::uint32_t ifindex, AttachMode mode, std::uint64_t netns) const {
     for (const FlowDirection direction : kDirections) {
-      const BpfHook hook{ifindex, direction};
+      const BpfHook hook{ifindex, direction, netns};
       // Twice on one hook would count each packet twice.
       auto other = mode == AttachMode::kTcx ? detach_clsact(pin_directory, hook, program_ids())
                                             : detach_tcx(pin_directory, hook);
@@ -183,6 +197,11 @@ Result<BpfDatapath> BpfDatapath::open_with(const BpfDatapathOptions& options, Re
   state->objects = std::move(*objects);
   state->ring.reset(ring_buffer__new(state->objects.events.get(), State::on_event, state.get(), nullptr));
   if (!state->ring) return errno_error("map the ring buffer of events");
+  std::vector<std::uint64_t> entered;
+  options.in_each_netns([&](std::uint64_t netns) { entered.push_back(netns); });
+  if (auto released = release_links_elsewhere(options.pin_directory, entered); !released) {
+    return std::move(released).error();
+  }
   return BpfDatapath(std::move(state));
 }
 
@@ -197,29 +216,33 @@ Result<BpfDatapath> BpfDatapath::succeed(const BpfDatapathOptions& options) {
     if (auto set = datapath->set_steering(flow.key, flow.port); !set) return std::move(set).error();
   }
   const State& state = *datapath->state_;
-  auto replaced = replace_programs(options.pin_directory, old_ids, state.program_of(FlowDirection::kEgress),
-                                   state.program_of(FlowDirection::kIngress));
+  const int egress = state.program_of(FlowDirection::kEgress);
+  const int ingress = state.program_of(FlowDirection::kIngress);
+  auto replaced = replace_linked(options.pin_directory, egress, ingress);
+  options.in_each_netns([&](std::uint64_t) {
+    if (replaced) replaced = replace_filters(old_ids, egress, ingress);
+  });
   if (!replaced) return std::move(replaced).error();
   if (auto moved = succeed_pins(options.pin_directory); !moved) return std::move(moved).error();
   return datapath;
 }
 
-Result<AttachMode> BpfDatapath::attach(const std::string& interface, AttachMode wanted) {
+Result<AttachMode> BpfDatapath::attach(const std::string& interface, AttachMode wanted, std::uint64_t netns) {
   const auto ifindex = ethernet_ifindex(interface);
   if (!ifindex) return ifindex.error();
   AttachMode mode = wanted;
   if (wanted == AttachMode::kAuto) mode = require_tcx() ? AttachMode::kTcx : AttachMode::kClsact;
-  if (auto attached = state_->attach_both(*ifindex, mode); !attached) {
+  if (auto attached = state_->attach_both(*ifindex, mode, netns); !attached) {
     return with_context(std::move(attached).error(), "interface " + interface);
   }
   return mode;
 }
 
-Result<void> BpfDatapath::detach(const std::string& interface) {
+Result<void> BpfDatapath::detach(const std::string& interface, std::uint64_t netns) {
   const auto ifindex = ethernet_ifindex(interface);
   if (!ifindex) return ifindex.error();
   for (const FlowDirection direction : kDirections) {
-    const BpfHook hook{*ifindex, direction};
+    const BpfHook hook{*ifindex, direction, netns};
     if (auto detached = detach_tcx(state_->pin_directory, hook); !detached) return detached;
     if (auto detached = detach_clsact(state_->pin_directory, hook, state_->program_ids()); !detached) return detached;
   }
@@ -274,13 +297,11 @@ Result<BpfDatapath::Losses> BpfDatapath::losses() const {
 
 Result<void> BpfDatapath::cleanup(const BpfDatapathOptions& options) {
   const std::vector<std::uint32_t> ids = pinned_program_ids(options.pin_directory);
-  const auto interfaces = all_ifindexes();
-  if (!interfaces) return interfaces.error();
-  for (const std::uint32_t ifindex : *interfaces) {
-    for (const FlowDirection direction : kDirections) {
-      if (auto detached = detach_clsact(options.pin_directory, {ifindex, direction}, ids); !detached) return detached;
-    }
-  }
+  Result<void> removed;
+  options.in_each_netns([&](std::uint64_t netns) {
+    if (removed) removed = detach_all_filters(options.pin_directory, ids, netns);
+  });
+  if (!removed) return removed;
   if (auto detached = release_attachment_pins(options.pin_directory); !detached) return detached;
   return remove_pins(options.pin_directory);
 }

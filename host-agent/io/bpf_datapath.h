@@ -17,8 +17,13 @@ struct BpfObjects;
 enum class AttachMode : std::uint8_t { kAuto, kTcx, kClsact };
 
 struct BpfDatapathOptions {
-  /// On a bpffs; made if missing. Programs, maps and TCX links are pinned there. One for each network namespace.
+  /// Calls what it is given in each network namespace that may have attachments, the agent's own first, with its
+  /// number.
+  using InEach = std::function<void(const std::function<void(std::uint64_t)>&)>;
+
+  /// On a bpffs; made if missing. Programs, maps and TCX links are pinned there. One for each agent.
   std::string pin_directory;
+  InEach in_each_netns = [](const auto& work) { work(0); };
 };
 
 /// The tc programs of this host: loaded once, pinned, adopted by the next agent. Not thread safe.
@@ -41,9 +46,9 @@ class BpfDatapath {
 
   /// Attaches both directions to an Ethernet interface of the calling thread's network namespace; already attached is
   /// fine, and attached in the other mode is changed. Returns the mode in force. Never ends the chain for other
-  /// programs.
-  Result<AttachMode> attach(const std::string& interface, AttachMode wanted);
-  Result<void> detach(const std::string& interface);
+  /// programs. `netns` tells that namespace from others; 0: the agent's own.
+  Result<AttachMode> attach(const std::string& interface, AttachMode wanted, std::uint64_t netns = 0);
+  Result<void> detach(const std::string& interface, std::uint64_t netns = 0);
 
   /// Every flow in the kernel, IPv4 and IPv6.
   Result<std::vector<FlowSample>> read_flows();
@@ -58,7 +63,7 @@ class BpfDatapath {
   std::size_t drain_events(const std::function<void(const KernelEvent&)>& take);
   [[nodiscard]] Result<Losses> losses() const;
 
-  /// Removes what open() and attach() left in `pin_directory` and on interfaces of this network namespace.
+  /// Removes what open() and attach() left in `pin_directory` and on interfaces of the network namespaces.
   static Result<void> cleanup(const BpfDatapathOptions& options);
   /// Whether this process may load programs; an Error says what to do.
   static Result<void> probe_permission();

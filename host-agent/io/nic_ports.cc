@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "common/os/file.h"
@@ -46,27 +47,48 @@ std::uint32_t mtu_of(int socket, const std::string& interface) {
   return static_cast<std::uint32_t>(request.ifr_mtu);
 }
 
-}  // namespace
+struct FreeAddresses {
+  void operator()(ifaddrs* all) const { ::freeifaddrs(all); }
+};
 
-Result<std::vector<NicPort>> read_nic_ports(std::span<const std::string> interfaces) {
+void take_entry(const ifaddrs& entry, NicPort& port) {
+  port.up = (entry.ifa_flags & IFF_UP) != 0 && (entry.ifa_flags & IFF_RUNNING) != 0;
+  if (entry.ifa_addr == nullptr) return;
+  if (const auto address = address_of(entry.ifa_addr)) port.addresses.push_back(*address);
+}
+
+/// Fills in those ports that are in `netns`, which is the calling thread's.
+Result<void> read_here(const std::string& netns, std::vector<NicPort>& ports) {
   ifaddrs* raw = nullptr;
   if (::getifaddrs(&raw) != 0) return errno_error("list network interfaces");
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> all(raw, &::freeifaddrs);
+  const std::unique_ptr<ifaddrs, FreeAddresses> all(raw);
   const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return errno_error("open a socket for interface settings");
-  std::vector<NicPort> ports;
-  for (const std::string& interface : interfaces) {
-    NicPort port;
-    port.interface = interface;
-    port.ifindex = ::if_nametoindex(interface.c_str());
-    port.mtu_bytes = mtu_of(socket.get(), interface);
+  for (NicPort& port : ports) {
+    if (port.name.netns != netns) continue;
+    port.ifindex = ::if_nametoindex(port.name.interface.c_str());
+    port.mtu_bytes = mtu_of(socket.get(), port.name.interface);
     for (const ifaddrs* entry = all.get(); entry != nullptr; entry = entry->ifa_next) {
-      if (entry->ifa_name != interface) continue;
-      port.up = (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_RUNNING) != 0;
-      if (entry->ifa_addr == nullptr) continue;
-      if (const auto address = address_of(entry->ifa_addr)) port.addresses.push_back(*address);
+      if (entry->ifa_name == port.name.interface) take_entry(*entry, port);
     }
-    ports.push_back(std::move(port));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<NicPort>> read_nic_ports(std::span<const NicName> nics, NetNamespaces& namespaces) {
+  std::vector<NicPort> ports;
+  std::set<std::string> places;
+  for (const NicName& nic : nics) {
+    ports.emplace_back().name = nic;
+    places.insert(nic.netns);
+  }
+  for (const std::string& netns : places) {
+    Result<void> read;
+    // What kept the agent from being there is told when it attaches.
+    if (!namespaces.run_in(netns, [&] { read = read_here(netns, ports); })) continue;
+    if (!read) return std::move(read).error();
   }
   return ports;
 }

@@ -8,12 +8,14 @@
 
 #include "common/base/ip_address.h"
 #include "common/base/result.h"
+#include "host-agent/core/agent_config.h"
+#include "host-agent/io/net_namespaces.h"
 
 namespace te::agent {
 
-/// A network interface of this namespace as it is now; `ifindex` 0: it does not exist.
+/// A network interface as it is now; `ifindex` 0: it does not exist. An index is of its namespace only.
 struct NicPort {
-  std::string interface;
+  NicName name;
   std::uint32_t ifindex = 0;
   std::vector<IpAddress> addresses;  ///< no link-local ones
   std::uint32_t mtu_bytes = 0;
@@ -21,7 +23,7 @@ struct NicPort {
   bool operator==(const NicPort&) const = default;
 };
 
-/// The interfaces named, in that order.
-Result<std::vector<NicPort>> read_nic_ports(std::span<const std::string> interfaces);
+/// The interfaces named, in that order. Those of a namespace that ended do not exist.
+Result<std::vector<NicPort>> read_nic_ports(std::span<const NicName> nics, NetNamespaces& namespaces);
 
 }  // namespace te::agent

@@ -142,6 +142,8 @@ void Prober::stop() {
   timer_.cancel();
   hear_v4_.close();
   hear_v6_.close();
+  send_v4_.reset();
+  send_v6_.reset();
 }
 
 asio::awaitable<void> Prober::pace() {

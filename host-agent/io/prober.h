@@ -28,12 +28,14 @@ class Prober {
   /// `deliver` takes each part of a result.
   Prober(boost::asio::io_context& io, std::function<void(const ProbeReport&)> deliver);
 
-  /// Opens the sockets and starts to listen. An Error when IPv4 cannot be probed; IPv6 is off when the host has none.
+  /// Opens the sockets, in the calling thread's network namespace, and starts to listen. An Error when IPv4 cannot be
+  /// probed; IPv6 is off when the host has none.
   Result<void> open();
   /// Takes an order; what is wrong with it is delivered as its result.
   void start(ProbeOrder order);
   void cancel(std::uint64_t id) { scheduler_.cancel(id); }
   void cancel_all() { scheduler_.cancel_all(); }
+  /// Ends it and closes its sockets.
   void stop();
 
   [[nodiscard]] const Counts& counts() const { return counts_; }

@@ -24,13 +24,13 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Program:
-    """A program of ours in a node's namespace, with a log file."""
+    """A program of ours in a node's management namespace, with a log file."""
 
     def __init__(self, lab, node, command, log):
         self.name = f"{command[0].name} on {node}"
         self.log = log
         with open(log, "wb") as output:
-            self.process = lab.popen(node, command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            self.process = lab.popen(node, command, management=True, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
     def is_ready(self):
         if self.process.poll() is not None:
@@ -164,7 +164,10 @@ log: {self.log_level}
 
     def host_part(self, host):
         source = f"file:{self.lab.directory}/qp/{host}.json" if self.qp_source == "file" else self.qp_source
-        interfaces = ", ".join(f"eth{nic}" for nic in range(self.lab.spec.get("nics", 1)))
+        names = [f"eth{nic}" for nic in range(self.lab.spec.get("nics", 1))]
+        if self.lab.spec.get("nic_netns"):
+            names = [f"{{name: {name}, netns: /run/netns/{self.lab.netns(host)}}}" for name in names]
+        interfaces = ", ".join(names)
         return f"""interfaces: [{interfaces}]
 bpffs: {self.lab.directory}/bpffs
 qp_source: "{source}"

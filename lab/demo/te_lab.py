@@ -56,7 +56,8 @@ class Lab:
         self.program = str(program)
         command = [self.program, "up"] + (["--id", lab_id] if lab_id else [])
         for key, value in spec.items():
-            command += ["--" + key.replace("_", "-"), str(value)]
+            option = "--" + key.replace("_", "-")
+            command += [option, str(value)] if not isinstance(value, bool) else [option] * value
         self.id = run(command, preexec_fn=die_with_parent).strip()
         self.directory = Path("/run/te-lab") / self.id
         self.guard = self._start_guard()
@@ -94,7 +95,10 @@ class Lab:
         """What an agent's configuration calls the controller."""
         return f"[{self.controller}]:{port}" if ":" in self.controller else f"{self.controller}:{port}"
 
-    def netns(self, node):
+    def netns(self, node, management=False):
+        """Where the node's fabric ports are; `management`: where its agent runs, which is the same but with --nic-netns."""
+        if node in self.nodes:
+            return self.nodes[node]["netns" if management else "fabric_netns"]
         return f"te-{self.id}-{node}"
 
     def attachment(self, host, nic=0):
@@ -104,9 +108,9 @@ class Lab:
                 return link["b"]["node"], link["b"]["port"], link["a"]["address"]
         raise LabError(f"lab {self.id} has no host {host} with NIC eth{nic}")
 
-    def popen(self, node, command, **options):
+    def popen(self, node, command, management=False, **options):
         """Starts a program in a node's namespace; it ends with us."""
-        return subprocess.Popen(["ip", "netns", "exec", self.netns(node), *map(str, command)],
+        return subprocess.Popen(["ip", "netns", "exec", self.netns(node, management), *map(str, command)],
                                 preexec_fn=die_with_parent, **options)
 
     def exec(self, node, command, **options):

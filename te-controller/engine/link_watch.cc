@@ -62,9 +62,8 @@ bool LinkWatch::take_links(const std::string& node, const v1::LinkUpdate& update
   bool news = false;
   for (const v1::LinkReport& report : update.links()) {
     const auto port = parts_.fabric->find_port(*id, report.interface());
-    if (port && parts_.fabric->port(*port).netns == report.netns()) {
-      news |= health_.carrier(*port, report.ifindex() != 0 && report.up() && report.carrier());
-    }
+    // In whatever namespace it is: an agent has no two ports of one name.
+    if (port) news |= health_.carrier(*port, report.ifindex() != 0 && report.up() && report.carrier());
   }
   return news;
 }

@@ -20,6 +20,7 @@ from deployment import allowed_system_calls, capabilities, settings, unit
 
 HOST, SWITCH = unit("roce-te-agent"), unit("roce-te-switch-agent")
 NOBODY = 65534
+CAP_NET_ADMIN, CAP_BPF = 12, 39
 
 
 def as_unit(path, user=()):
@@ -77,6 +78,27 @@ class Host(unittest.TestCase):
             called = system_calls(log, "host-agent")
         self.assertLessEqual({"bpf", "connect", "capset"}, called)
         self.assertEqual(called - allowed_system_calls(HOST), set())
+
+    def test_enters_another_namespace_and_works_there_with_what_is_left_then(self):
+        for attach in ("tcx", "clsact"):
+            with self.subTest(attach=attach), stage(nic_netns=True) as scene:
+                traffic = Traffic(scene.lab, pattern="ring", qps=1)
+                nic = f"{{name: eth0, netns: /run/netns/{scene.lab.netns('h1')}}}"
+                config = self.config(attach).replace("[eth0]", f"[{nic}]")
+                log = scene.directory / "calls"
+                agent, session = scene.session_of("h1", extra=config, command=[*traced(log), *as_unit(HOST)])
+                self.work(scene, session)
+                threads = list(Path(f"/proc/{agent.process.pid}/task").iterdir())
+                self.assertEqual(len(threads), 2)
+                for thread in threads:
+                    left = re.search(r"^CapPrm:\t([0-9a-f]+)$", (thread / "status").read_text(), re.M).group(1)
+                    self.assertEqual(int(left, 16) & ~(1 << CAP_NET_ADMIN | 1 << CAP_BPF), 0, thread)
+                traffic.stop()
+                agent.end(15)
+                wait_for(lambda: "+++ exited" in log.read_text(errors="replace"), 10, "the trace has no end")
+                called = system_calls(log, "host-agent")
+            self.assertIn("setns", called)
+            self.assertEqual(called - allowed_system_calls(HOST), set())
 
     def test_without_one_of_them_it_would_not_do(self):
         for missing, source in (("net_raw", b"probe"), ("perfmon", b"tc")):

@@ -76,6 +76,47 @@ TEST(AgentConfig, InterfaceTwiceIsAnError) {
   EXPECT_EQ(error_of(yaml), "agent.yaml:6: interfaces[1]: interface 'eth0' is listed twice");
 }
 
+std::string with_interfaces(const std::string& interfaces) {
+  std::string yaml = kLeast;
+  return yaml.replace(yaml.find("[eth0]"), 6, interfaces);
+}
+
+TEST(AgentConfig, InterfaceMayBeInAnotherNetworkNamespace) {
+  const auto config = parse_agent_config(
+      with_interfaces("[eth0, {name: eth0, netns: /run/netns/pod1, port: eth2}, {name: eth1, netns: /proc/7/ns/net}]"),
+      "agent.yaml");
+  ASSERT_TRUE(config) << config.error().message;
+  ASSERT_EQ(config->interfaces.size(), 3U);
+  EXPECT_EQ(config->interfaces[0], (NicName{.interface = "eth0"}));
+  EXPECT_EQ(config->interfaces[1], (NicName{.interface = "eth0", .netns = "/run/netns/pod1", .port = "eth2"}));
+  EXPECT_EQ(config->interfaces[1].port_name(), "eth2");
+  EXPECT_EQ(config->interfaces[2], (NicName{.interface = "eth1", .netns = "/proc/7/ns/net"}));
+  EXPECT_EQ(config->interfaces[2].port_name(), "eth1");
+}
+
+TEST(AgentConfig, PortsOfTwoNamespacesNeedNamesOfTheirOwn) {
+  EXPECT_NE(error_of(with_interfaces("[eth0, {name: eth0, netns: /run/netns/pod1}]"))
+                .find("agent.yaml:6: interfaces[1]: port 'eth0' is listed twice; give one"),
+            std::string::npos);
+  EXPECT_EQ(error_of(with_interfaces("[{name: a, netns: /n, port: x}, {name: a, netns: /n, port: y}]")),
+            "agent.yaml:6: interfaces[1]: interface 'a in /n' is listed twice");
+}
+
+TEST(AgentConfig, NamespaceThatIsNoPathIsAnError) {
+  EXPECT_EQ(error_of(with_interfaces("[{name: eth0, netns: pod1}]")),
+            "agent.yaml:6: interfaces[0].netns: expected the path of a network namespace's file (/run/netns/NAME or "
+            "/proc/PID/ns/net), found 'pod1'");
+  EXPECT_NE(error_of(with_interfaces("[{name: eth0, netns: ''}]")).find("'netns' is empty"), std::string::npos);
+  EXPECT_NE(error_of(with_interfaces("[{netns: /run/netns/pod1}]")).find("agent.yaml:6"), std::string::npos);
+  EXPECT_NE(error_of(with_interfaces("[{name: eth0, namespace: x}]")).find("netns"), std::string::npos);
+  EXPECT_NE(error_of(with_interfaces("[[eth0]]")).find("{name, netns, port}"), std::string::npos);
+}
+
+TEST(AgentConfig, SwitchHasNoOtherNamespaces) {
+  EXPECT_EQ(error_of(with_interfaces("[{name: eth0, netns: /run/netns/a}]") + "role: switch\n"),
+            "agent.yaml:6: interfaces[0]: 'netns' has no meaning in role switch");
+}
+
 TEST(AgentConfig, SwitchNeedsNoInterfaces) {
   const std::string least = kLeast.substr(0, kLeast.find("interfaces"));
   EXPECT_NE(error_of(least).find("at least one network interface"), std::string::npos);

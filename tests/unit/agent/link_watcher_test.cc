@@ -25,7 +25,9 @@ class LinkWatcherTest : public testing::Test {
   boost::asio::io_context io_{1};
   std::vector<v1::LinkUpdate> sent_;
   bool takes_ = true;
-  LinkWatcher watcher_{io_, {"lo"}, [this](const v1::LinkUpdate& update) {
+  const std::vector<NicName> nics_{{.interface = "lo"}};
+  NetNamespaces namespaces_;
+  LinkWatcher watcher_{io_, nics_, namespaces_, [this](const v1::LinkUpdate& update) {
                          if (takes_) sent_.push_back(update);
                          return takes_;
                        }};
@@ -57,9 +59,47 @@ TEST_F(LinkWatcherTest, UpdatesThatNobodyTakesAreNotCounted) {
   EXPECT_EQ(watcher_.counts().updates, 1U);
 }
 
+TEST(LinkWatcher, PortHasTheNameOfTheTopologyFile) {
+  boost::asio::io_context io(1);
+  const std::vector<NicName> nics{{.interface = "lo", .port = "rail0"}};
+  NetNamespaces namespaces(nics);
+  std::vector<v1::LinkUpdate> sent;
+  LinkWatcher watcher(io, nics, namespaces, [&](const v1::LinkUpdate& update) {
+    sent.push_back(update);
+    return true;
+  });
+  ASSERT_TRUE(watcher.open());
+  watcher.session_began();
+  ASSERT_EQ(sent.size(), 1U);
+  ASSERT_EQ(sent[0].links_size(), 1);
+  EXPECT_EQ(sent[0].links(0).interface(), "rail0");
+  EXPECT_GT(sent[0].links(0).ifindex(), 0U);
+}
+
+TEST(LinkWatcher, NamespaceThatCannotBeEnteredLeavesTheOthersWatched) {
+  boost::asio::io_context io(1);
+  const std::vector<NicName> nics{{.interface = "lo"}, {.interface = "eth0", .netns = "/run/netns/te-is-not-there"}};
+  NetNamespaces namespaces(nics);
+  std::vector<v1::LinkUpdate> sent;
+  LinkWatcher watcher(io, nics, namespaces, [&](const v1::LinkUpdate& update) {
+    sent.push_back(update);
+    return true;
+  });
+  const auto opened = watcher.open();
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().message.find("/run/netns/te-is-not-there"), std::string::npos);
+  EXPECT_NE(opened.error().message.find("restart the agent"), std::string::npos);
+  EXPECT_TRUE(watcher.is_watching());
+  watcher.session_began();
+  ASSERT_EQ(sent.size(), 1U);
+  ASSERT_EQ(sent[0].links_size(), 2);
+  EXPECT_EQ(watcher.present(), 1U);
+}
+
 TEST(LinkWatcher, StopEndsItsLoops) {
   boost::asio::io_context io(1);
-  LinkWatcher watcher(io, {}, [](const v1::LinkUpdate&) { return true; });
+  NetNamespaces namespaces;
+  LinkWatcher watcher(io, {}, namespaces, [](const v1::LinkUpdate&) { return true; });
   ASSERT_TRUE(watcher.open());
   watcher.start();
   io.run_for(std::chrono::milliseconds(10));

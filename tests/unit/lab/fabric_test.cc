@@ -27,6 +27,19 @@ TEST(Fabric, AttachesHostsToLeavesRoundRobin) {
   }
 }
 
+TEST(Fabric, NicsMayBeInANamespaceOfTheirOwn) {
+  Spec spec = spec_of(2, 1, 1);
+  spec.nic_netns = true;
+  const Fabric fabric = lay_out(spec);
+  EXPECT_EQ(fabric.nodes[0].netns, "te-x-h1");
+  EXPECT_EQ(fabric.nodes[0].fabric_netns, "te-x-h1-nic");
+  EXPECT_EQ(fabric.nodes[2].fabric_netns, fabric.nodes[2].netns) << "a switch";
+  EXPECT_NE(namespace_batch(fabric).find("netns add te-x-h2-nic\n"), std::string::npos);
+  const std::string links = link_batch(fabric);
+  EXPECT_NE(links.find("netns te-x-h1-nic"), std::string::npos);
+  EXPECT_NE(links.find(" netns te-x-h1 type veth peer name h1 "), std::string::npos) << links;
+}
+
 Spec rails_of(int hosts, int nics, int leaves) {
   Spec spec = spec_of(hosts, leaves, 2);
   spec.nics = nics;
