@@ -21,7 +21,6 @@ namespace {
 using roce::Packet;
 using testing::HasSubstr;
 
-
 struct DestroyForeign {
   void operator()(foreign* skeleton) const { foreign::destroy(skeleton); }
 };

@@ -17,7 +17,7 @@ namespace te::agent {
 using Bytes = std::vector<std::uint8_t>;
 
 inline constexpr std::size_t kEthernetBytes = 14;
-inline constexpr std::uint16_t kPort = 0xE0A5;  // that flows are steered to
+inline constexpr std::uint16_t kPort = 0xE0A5;        // that flows are steered to
 inline constexpr std::uint32_t kLoopbackIfindex = 1;  // the interface that BPF_PROG_TEST_RUN gives a frame
 
 /// An Ethernet frame of an IP packet.

@@ -10,7 +10,6 @@ namespace {
 using roce::Opcode;
 using roce::Packet;
 
-
 class Steering : public BpfFixture, public testing::WithParamInterface<bool> {
  protected:
   [[nodiscard]] Packet packet() const { return plain_packet(GetParam()); }

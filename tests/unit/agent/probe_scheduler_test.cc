@@ -8,7 +8,6 @@
 namespace te::agent {
 namespace {
 
-
 const IpAddress kSwitch = test::ip("10.9.9.9");
 
 ProbeOrder order(std::vector<std::uint16_t> ports, std::vector<std::uint8_t> ttls) {

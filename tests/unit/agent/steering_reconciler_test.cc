@@ -8,7 +8,6 @@
 namespace te::agent {
 namespace {
 
-
 Steering steer(std::uint32_t qpn, std::uint16_t port) { return {test::sample(qpn, 0).key, port}; }
 
 FlowSample held(std::uint32_t qpn, std::uint16_t port) {
