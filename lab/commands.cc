@@ -24,11 +24,17 @@ using Out = std::back_insert_iterator<std::string>;
 void append_port(std::string& text, const Fabric& fabric, const Link& link, const Port& port, const Port& peer) {
   const Out out(text);
   const bool v6 = fabric.is_v6();
-  fmt::format_to(out, "addr add {}/{} dev {}{}\n", port.address.to_string(), link.prefix_length, port.name,
+  if (port.ip_name != port.name) {
+    // Not of kind vlan, which not every kernel has: the tags are put on and taken off by tc programs.
+    fmt::format_to(out, "link set {} up\nlink add link {} name {} type macvlan mode passthru nopromisc\n", port.name,
+                   port.name, port.ip_name);
+  }
+  fmt::format_to(out, "addr add {}/{} dev {}{}\n", port.address.to_string(), link.prefix_length, port.ip_name,
                  v6 ? " nodad" : "");
-  fmt::format_to(out, "link set {} up\n", port.name);
+  fmt::format_to(out, "link set {} up\n", port.ip_name);
   // Known neighbours: a burst at the start of traffic would overrun the queue of packets that wait for resolution.
-  fmt::format_to(out, "neigh add {} lladdr {} dev {} nud permanent\n", peer.address.to_string(), peer.mac, port.name);
+  fmt::format_to(out, "neigh add {} lladdr {} dev {} nud permanent\n", peer.address.to_string(), peer.mac,
+                 port.ip_name);
 }
 
 std::string shaping(const Fabric& fabric, const std::string& port, double rate_bps) {
@@ -115,7 +121,7 @@ std::string source_routing_batch(const Fabric& fabric, std::size_t node) {
     const Link& link = fabric.links[host_link(fabric, node, nic)];
     const std::size_t table = kFirstNicTable + nic;
     fmt::format_to(Out(text), "route add default via {} dev {} table {}\nrule add pref {} from {} lookup {}\n",
-                   link.b.address.to_string(), link.a.name, table, table, link.a.address.to_string(), table);
+                   link.b.address.to_string(), link.a.ip_name, table, table, link.a.address.to_string(), table);
   }
   return text;
 }
@@ -127,6 +133,14 @@ std::vector<std::string> fabric_ports(const Fabric& fabric, std::size_t node) {
     if (link.b.node == node) ports.push_back(link.b.name);
   }
   return ports;
+}
+
+std::vector<std::string> vlan_interfaces(const Fabric& fabric, std::size_t node) {
+  std::vector<std::string> interfaces;
+  for (const Link& link : fabric.links) {
+    if (link.a.node == node && link.a.ip_name != link.a.name) interfaces.push_back(link.a.ip_name);
+  }
+  return interfaces;
 }
 
 std::string node_tc_batch(const Fabric& fabric, std::size_t node) {

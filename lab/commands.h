@@ -33,7 +33,9 @@ struct Sysctl {
 [[nodiscard]] std::string port_rate_batch(const Fabric& fabric, const Port& port, double rate_bps);
 [[nodiscard]] std::vector<Sysctl> node_sysctls(const Fabric& fabric, std::size_t node);
 [[nodiscard]] std::string management_ip_batch(const Fabric& fabric);
-/// Interfaces of a switch that fabric traffic leaves by.
+/// Interfaces of a node that its cables end in.
 [[nodiscard]] std::vector<std::string> fabric_ports(const Fabric& fabric, std::size_t node);
+/// VLANs of a node's NICs.
+[[nodiscard]] std::vector<std::string> vlan_interfaces(const Fabric& fabric, std::size_t node);
 
 }  // namespace te::lab

@@ -71,8 +71,13 @@ void add_links(Fabric& fabric) {
                        int prefix_length) {
     Link link;
     const std::size_t number = fabric.links.size();
-    link.a = {a, std::move(a_port), mac_of(number, 0xA), a_address};
-    link.b = {b, fabric.nodes[a].name, mac_of(number, 0xB), b_address};
+    const std::string& b_port = fabric.nodes[a].name;
+    std::string a_ip = a_port;
+    if (a < hosts) {
+      for (const std::uint16_t vlan : fabric.spec.vlans) a_ip += fmt::format(".{}", vlan);
+    }
+    link.a = {a, std::move(a_port), std::move(a_ip), mac_of(number, 0xA), a_address};
+    link.b = {b, b_port, b_port, mac_of(number, 0xB), b_address};
     link.prefix_length = prefix_length;
     fabric.links.push_back(std::move(link));
   };
@@ -119,7 +124,7 @@ std::vector<Route> routes_of(const Fabric& fabric, std::size_t node) {
   std::vector<Route> routes;
   if (node < hosts) {
     const Link& link = fabric.links[host_link(fabric, node)];
-    return {{v6 ? "::/0" : "0.0.0.0/0", {{link.b.address.to_string(), link.a.name}}}};
+    return {{v6 ? "::/0" : "0.0.0.0/0", {{link.b.address.to_string(), link.a.ip_name}}}};
   }
   for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
     if (node == hosts + leaf) continue;

@@ -26,6 +26,7 @@ struct Node {
 struct Port {
   std::size_t node = 0;  ///< index into Fabric::nodes
   std::string name;      ///< interface name
+  std::string ip_name;   ///< of the interface that has the address: the same, or a NIC's VLAN
   std::string mac;
   IpAddress address;
 };

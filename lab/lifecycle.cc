@@ -22,6 +22,7 @@
 #include "lab/netns.h"
 #include "lab/process.h"
 #include "lab/state.h"
+#include "lab/vlan_tags.h"
 
 namespace te::lab {
 namespace {
@@ -61,6 +62,18 @@ Result<void> write_sysctls(const Fabric& fabric, std::size_t index) {
   return {};
 }
 
+/// Puts the VLANs' tag programs on interfaces of the calling process's namespace.
+Result<void> tag(const Fabric& fabric, const std::vector<std::string>& interfaces) {
+  if (interfaces.empty()) return {};
+  const auto tags = VlanTags::load(fabric.spec.vlans);
+  if (!tags) return tags.error();
+  for (const std::string& interface : interfaces) {
+    auto attached = tags->attach(interface);
+    if (!attached) return attached;
+  }
+  return {};
+}
+
 Result<void> set_up_node(const Fabric& fabric, std::size_t index, const Marker& marker) {
   const Node& node = fabric.nodes[index];
   return run_steps({
@@ -77,6 +90,7 @@ Result<void> set_up_node(const Fabric& fabric, std::size_t index, const Marker& 
       [&] {
         return run_program({"ip", "-batch", "-"}, node_ip_batch(fabric, index));
       },
+      [&] { return tag(fabric, vlan_interfaces(fabric, index)); },
       [&]() -> Result<void> {
         const std::string source_routing = source_routing_batch(fabric, index);
         if (source_routing.empty()) return {};
@@ -100,7 +114,14 @@ Result<void> lay_cables(const Fabric& fabric) {
     if (!entered) return entered;
     // The interfaces here are wire: they must not say anything of their own. (Without IPv6 in the kernel they do not.)
     (void)write_sysctl("net/ipv6/conf/default/disable_ipv6", "1");
-    return run_program({"ip", "-batch", "-"}, link_batch(fabric));
+    auto laid = run_program({"ip", "-batch", "-"}, link_batch(fabric));
+    if (!laid) return laid;
+    // The leaf's end of a tagged cable: its port has the frames without tags, as a switch's routed VLAN has.
+    std::vector<std::string> tagged;
+    for (std::size_t number = 0; number < fabric.links.size(); ++number) {
+      if (fabric.links[number].a.ip_name != fabric.links[number].a.name) tagged.push_back(cable_name(number));
+    }
+    return tag(fabric, tagged);
   }});
 }
 
@@ -132,7 +153,8 @@ Result<void> set_up_nodes(const Fabric& fabric) {
 Result<void> wait_for_ports(const Fabric& fabric, std::size_t index) {
   auto entered = enter_netns(fabric.nodes[index].fabric_netns);
   if (!entered) return entered;
-  const std::vector<std::string> ports = fabric_ports(fabric, index);
+  std::vector<std::string> ports = fabric_ports(fabric, index);
+  std::ranges::copy(vlan_interfaces(fabric, index), std::back_inserter(ports));
   const std::int64_t end_ns = monotonic_ns() + kPortsTimeoutNs;
   while (g_interrupted == 0) {
     const auto links = netlink::read_links();

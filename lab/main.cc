@@ -25,6 +25,7 @@ struct UpFlags {
   std::string file;
   Spec spec;
   std::string rate = "50mbit";
+  std::string vlan;
   int family = 4;
 };
 
@@ -33,6 +34,9 @@ Result<Spec> spec_of(const UpFlags& flags) {
   auto rate_bps = parse_rate_bps(flags.rate);
   if (!rate_bps) return std::move(rate_bps).error();
   spec.rate_bps = *rate_bps;
+  auto vlans = parse_vlans(flags.vlan);
+  if (!vlans) return with_context(std::move(vlans).error(), "--vlan");
+  spec.vlans = *std::move(vlans);
   spec.family = flags.family == 6 ? IpAddress::Family::kV6 : IpAddress::Family::kV4;
   if (flags.file.empty()) return checked(std::move(spec));
   auto text = read_file(flags.file);
@@ -171,12 +175,15 @@ void add_up(CLI::App& app, UpFlags& flags) {
       ->capture_default_str();
   app.add_flag("--nic-netns", flags.spec.nic_netns,
                "The NICs of each host, and its endpoint, in a namespace of their own, as a pod's");
+  app.add_option("--vlan", flags.vlan,
+                 "VLAN of the NICs, whose addresses then are on eth0.VLAN; two, as in 100,200: the outer one first");
   app.add_option("--mark-bytes", flags.spec.mark_bytes,
                  "Queue length from which switches mark CE (default: 24 packets)");
 }
 
 int run(int argc, char** argv) {
   CLI::App app{"Leaf-spine fabrics of network namespaces on this machine, with RoCEv2 endpoints. Needs root."};
+  app.set_version_flag("--version", TE_VERSION);
   app.require_subcommand(1);
   std::function<int()> action;
   std::string id;

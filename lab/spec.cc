@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "common/base/units.h"
+#include "lab/bpf/vlan_tags.h"
 
 namespace te::lab {
 namespace {
@@ -18,6 +20,7 @@ constexpr int kRxeHeaderRoom = 80;
 constexpr std::uint32_t kMarkPackets = 24;
 /// Ethernet, IPv4, UDP, BTH and ICRC.
 constexpr std::uint32_t kHeaderBytes = 58;
+constexpr std::uint16_t kLastVlan = 4094;
 
 Result<void> in_range(const char* name, int value, int least, int most) {
   if (value >= least && value <= most) return {};
@@ -37,6 +40,25 @@ bool is_lab_id(std::string_view id) {
     return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9');
   });
 }
+
+Result<std::vector<std::uint16_t>> parse_vlans(const std::string& text) {
+  std::vector<std::uint16_t> vlans;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    std::uint16_t vlan = 0;
+    const auto [stop, failed] = std::from_chars(at, end, vlan);
+    const bool ends_well = stop == end || (*stop == ',' && stop + 1 != end);
+    if (failed != std::errc() || !ends_well || vlan < 1 || vlan > kLastVlan || vlans.size() == kMostVlans) {
+      return Error{"'" + text + "' is not one VLAN of 1 to 4094, or two as in 100,200 (the outer one first)"};
+    }
+    vlans.push_back(vlan);
+    at = stop == end ? end : stop + 1;
+  }
+  return vlans;
+}
+
+std::string format_vlans(const std::vector<std::uint16_t>& vlans) { return fmt::format("{}", fmt::join(vlans, ",")); }
 
 int path_mtu_of(int mtu) {
   constexpr std::array kSizes{4096, 2048, 1024, 512, 256};
@@ -73,7 +95,7 @@ Result<Spec> checked(Spec spec) {
 
 Result<Spec> read_spec(const YamlReader& root, Spec defaults) {
   const auto keys = root.only_keys(
-      {"id", "hosts", "nics", "leaves", "spines", "rate", "mtu", "seed", "family", "nic_netns", "mark_bytes"});
+      {"id", "hosts", "nics", "leaves", "spines", "rate", "mtu", "seed", "family", "nic_netns", "vlan", "mark_bytes"});
   if (!keys) return keys.error();
   Spec spec = std::move(defaults);
   Error failed;
@@ -109,6 +131,11 @@ Result<Spec> read_spec(const YamlReader& root, Spec defaults) {
   const auto nic_netns = root.boolean_or("nic_netns", spec.nic_netns);
   if (!nic_netns) return nic_netns.error();
   spec.nic_netns = *nic_netns;
+  const auto vlan = root.string_or("vlan", format_vlans(spec.vlans));
+  if (!vlan) return vlan.error();
+  auto vlans = parse_vlans(*vlan);
+  if (!vlans) return root.error("vlan: " + vlans.error().message);
+  spec.vlans = *std::move(vlans);
   auto valid = checked(std::move(spec));
   if (!valid) return root.error(valid.error().message);
   return valid;

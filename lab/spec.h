@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/ip_address.h"
 #include "common/base/result.h"
@@ -22,15 +23,20 @@ struct Spec {
   int mtu = 4500;          ///< bytes, of every fabric interface; 1280..9000
   std::uint32_t seed = 1;  ///< decides the switches' ECMP hash seeds and the endpoints' numbers; not 0
   IpAddress::Family family = IpAddress::Family::kV4;
-  bool nic_netns = false;        ///< a host's NICs are in a network namespace of their own, as in a pod
-  std::uint32_t mark_bytes = 0;  ///< queue length from which switches mark CE; 0: 24 full packets
+  bool nic_netns = false;            ///< a host's NICs are in a network namespace of their own, as in a pod
+  std::vector<std::uint16_t> vlans;  ///< at most 2, of a NIC's interface; the outermost first
+  std::uint32_t mark_bytes = 0;      ///< queue length from which switches mark CE; 0: 24 full packets
 };
 
 /// Checks ranges and fills in what is derived. An Error names the value and what is allowed.
 Result<Spec> checked(Spec spec);
-/// Reads a spec (keys: id, hosts, nics, leaves, spines, rate, mtu, seed, family, nic_netns,
+/// Reads a spec (keys: id, hosts, nics, leaves, spines, rate, mtu, seed, family, nic_netns, vlan,
 /// mark_bytes) over `defaults`.
 Result<Spec> read_spec(const YamlReader& root, Spec defaults);
+/// Reads "100" or "100,200" (1..4094 each), the outermost first; empty is none.
+Result<std::vector<std::uint16_t>> parse_vlans(const std::string& text);
+/// As parse_vlans() reads it.
+[[nodiscard]] std::string format_vlans(const std::vector<std::uint16_t>& vlans);
 [[nodiscard]] bool is_lab_id(std::string_view id);
 /// Largest RoCE path MTU (256..4096) that an interface of `mtu` bytes carries, as Linux's rdma_rxe chooses it.
 [[nodiscard]] int path_mtu_of(int mtu);

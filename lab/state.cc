@@ -99,9 +99,9 @@ Result<std::string> choose_lab(const std::string& id) {
 
 std::string spec_json(const Spec& spec) {
   return fmt::format(
-      R"({{"id": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate": "{:.0f}bit", "mtu": {}, "seed": {}, "family": {}, "nic_netns": {}, "mark_bytes": {}}})",
+      R"({{"id": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate": "{:.0f}bit", "mtu": {}, "seed": {}, "family": {}, "nic_netns": {}, "vlan": "{}", "mark_bytes": {}}})",
       spec.id, spec.hosts, spec.nics, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
-      spec.family == IpAddress::Family::kV6 ? 6 : 4, spec.nic_netns, spec.mark_bytes);
+      spec.family == IpAddress::Family::kV6 ? 6 : 4, spec.nic_netns, format_vlans(spec.vlans), spec.mark_bytes);
 }
 
 std::string lab_json(const Fabric& fabric) {

@@ -80,12 +80,14 @@ Result<std::string> describe(const std::string& id, bool as_json) {
     const std::string wrong = is_known ? faults_json(*fabric, *faults) + ", " + modes_json(*modes)
                                        : R"("cut_cables": null, "degraded_ports": null, "switch_modes": null)";
     return fmt::format(
-        R"({{"id": "{}", "directory": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate_bps": {:.0f}, "mtu": {}, "seed": {}, "family": {}, "nic_netns": {}, "namespaces": {}, "namespaces_expected": {}, "processes": {}, {}}})",
+        R"({{"id": "{}", "directory": "{}", "hosts": {}, "nics": {}, "leaves": {}, "spines": {}, "rate_bps": {:.0f}, "mtu": {}, "seed": {}, "family": {}, "nic_netns": {}, "vlan": "{}", "namespaces": {}, "namespaces_expected": {}, "processes": {}, {}}})",
         id, state_directory(id), spec.hosts, spec.nics, spec.leaves, spec.spines, spec.rate_bps, spec.mtu, spec.seed,
-        fabric->is_v6() ? 6 : 4, spec.nic_netns, namespaces.size(), expected, processes.size(), wrong);
+        fabric->is_v6() ? 6 : 4, spec.nic_netns, format_vlans(spec.vlans), namespaces.size(), expected,
+        processes.size(), wrong);
   }
   const std::string nics = (spec.nics == 1 ? "" : fmt::format(" of {} NICs", spec.nics)) +
-                           (spec.nic_netns ? ", their NICs in namespaces of their own" : "");
+                           (spec.nic_netns ? ", their NICs in namespaces of their own" : "") +
+                           (spec.vlans.empty() ? "" : ", tagged VLAN " + format_vlans(spec.vlans));
   const std::string wrong =
       is_known ? faults_text(*fabric, *faults, *modes)
                : "\n  faults are not known: " + (modes ? faults.error().message : modes.error().message);

@@ -12,9 +12,14 @@
 namespace te::lab {
 namespace {
 
-/// The filter that is te-lab's on every interface and side.
+/// The filter that is te-lab's on every interface, side and place.
 constexpr __u32 kHandle = 1;
 constexpr __u32 kPriority = 49152;  // what tc takes when none is given
+
+__u32 priority_of(TcSide side, TcPlace place) {
+  if (place == TcPlace::kInside) return kPriority;
+  return side == TcSide::kIngress ? kPriority - 1 : kPriority + 1;
+}
 
 // libbpf refuses its structs when padding in them is not 0: they are never copied.
 
@@ -28,23 +33,23 @@ Result<void> fill(bpf_tc_hook& hook, const std::string& interface, TcSide side) 
   return {};
 }
 
-void fill(bpf_tc_opts& options) {
+void fill(bpf_tc_opts& options, __u32 priority = kPriority) {
   std::memset(&options, 0, sizeof options);
   options.sz = sizeof options;
   options.handle = kHandle;
-  options.priority = kPriority;
+  options.priority = priority;
 }
 
 }  // namespace
 
-Result<void> attach_tc(int program_fd, const std::string& interface, TcSide side) {
+Result<void> attach_tc(int program_fd, const std::string& interface, TcSide side, TcPlace place) {
   bpf_tc_hook hook;
   auto filled = fill(hook, interface, side);
   if (!filled) return filled;
   const int made = bpf_tc_hook_create(&hook);
   if (made != 0 && made != -EEXIST) return errno_error("add clsact to " + interface, -made);
   bpf_tc_opts options;
-  fill(options);
+  fill(options, priority_of(side, place));
   options.prog_fd = program_fd;
   options.flags = BPF_TC_F_REPLACE;
   const int attached = bpf_tc_attach(&hook, &options);

@@ -159,7 +159,7 @@ std::vector<EndpointPlan> plan_endpoints(const Fabric& fabric, const TrafficOpti
     EndpointPlan plan;
     plan.host = fabric.nodes[host].name;
     for (std::size_t nic = 0; nic < static_cast<std::size_t>(fabric.spec.nics); ++nic) {
-      plan.nics.push_back({fabric.links[host_link(fabric, host, nic)].a.name, host_address(fabric, host, nic)});
+      plan.nics.push_back({fabric.links[host_link(fabric, host, nic)].a.ip_name, host_address(fabric, host, nic)});
     }
     plan.rate_bps = fabric.spec.rate_bps;
     plan.path_mtu = static_cast<std::uint32_t>(path_mtu_of(fabric.spec.mtu));

@@ -74,8 +74,12 @@ Result<LinkMessage> parse_link_message(Bytes payload) {
   LinkMessage link;
   link.ifindex = static_cast<std::uint32_t>(header.ifi_index);
   link.up = (header.ifi_flags & IFF_UP) != 0;
-  auto read = for_each_attribute(payload.subspan(sizeof(header)),
-                                 [&](std::uint16_t type, Bytes value) { return read_attribute(type, value, link); });
+  bool lower_is_elsewhere = false;
+  auto read = for_each_attribute(payload.subspan(sizeof(header)), [&](std::uint16_t type, Bytes value) {
+    lower_is_elsewhere |= type == IFLA_LINK_NETNSID;
+    return read_attribute(type, value, link);
+  });
+  if (lower_is_elsewhere) link.lower = 0;
   if (!read) return with_context(std::move(read).error(), "link message");
   if (header.ifi_index <= 0 || link.name.empty()) return Error{"a link message without index or name"};
   return link;

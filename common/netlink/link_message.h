@@ -32,8 +32,8 @@ struct LinkMessage {
   std::uint32_t mtu_bytes = 0;
   std::uint32_t carrier_changes = 0;  ///< since the interface was made
   std::uint32_t master = 0;           ///< ifindex of the bond or bridge it belongs to; 0: none
-  std::uint32_t lower = 0;            ///< ifindex of the interface below it (a VLAN's NIC); 0: none
-  std::string kind;                   ///< "bond", "vlan", "veth", ...; empty: a physical one
+  std::uint32_t lower = 0;  ///< ifindex of the one below it (a VLAN's NIC, a veth's peer); 0: none in this namespace
+  std::string kind;         ///< "bond", "vlan", "veth", ...; empty: a physical one
   LinkCounters counters;
   bool operator==(const LinkMessage&) const = default;
 };

@@ -42,7 +42,7 @@ v1::NicPort to_message(const NicPort& port) {
   message.set_netns(port.name.netns);
   message.set_interface(port.name.port_name());
   message.set_ifindex(port.ifindex);
-  for (const IpAddress& address : port.addresses) message.add_addresses(address.to_bytes());
+  for (const NicAddress& own : port.addresses) message.add_addresses(own.address.to_bytes());
   message.set_mtu(port.mtu_bytes);
   message.set_up(port.up);
   return message;
@@ -247,17 +247,20 @@ void Agent::take(const v1::ControllerMessage& message) {
 
 void Agent::take(const v1::ProbeRequest& request) {
   auto order = probe_order_from(request);
-  const NicPort* port = order ? host_->port_of(order->flow.source) : nullptr;
-  const auto prober = port == nullptr ? probers_.end() : probers_.find(port->name.netns);
+  const auto from = order ? host_->way_out(order->flow.source) : std::nullopt;
+  const auto prober = from ? probers_.find(from->netns) : probers_.end();
   std::string refused;
   if (!order) {
     refused = order.error().message;
-  } else if (port == nullptr) {
+  } else if (!from) {
     refused = order->flow.source.to_string() + " is no address of this host";
   } else if (prober == probers_.end()) {
-    refused = port->name.netns.empty() ? "probing is off on this host" : "probing is off in " + port->name.netns;
+    refused = from->netns.empty() ? "probing is off on this host" : "probing is off in " + from->netns;
   }
-  if (refused.empty()) return prober->second->start(*std::move(order));
+  if (refused.empty()) {
+    order->flow.ifindex = from->ifindex;
+    return prober->second->start(*std::move(order));
+  }
   uplink_.result(refused_probe(request, refused));
 }
 

@@ -29,10 +29,10 @@ std::string tc_problem(const AgentConfig& config, NetNamespaces& namespaces) {
   const auto cleaned = BpfDatapath::cleanup(scratch);
   if (!loaded) return loaded.error().message;
   if (!cleaned) return cleaned.error().message;
-  const auto ports = read_nic_ports(config.interfaces, namespaces);
-  if (!ports) return ports.error().message;
+  std::vector<NicPort> ports = ports_of(config.interfaces);
+  if (auto read = read_nic_ports(ports, namespaces); !read) return read.error().message;
   std::string missing;
-  for (const NicPort& port : *ports) {
+  for (const NicPort& port : ports) {
     if (port.ifindex != 0) continue;
     const auto entered = namespaces.run_in(port.name.netns, [] {});
     missing += (missing.empty() ? "interface " : "; interface ") + to_string(port.name) +

@@ -79,6 +79,10 @@ void Host::attach_all() {
 
 Result<AttachMode> Host::attach(const NicPort& port) {
   const std::string& netns = port.name.netns;
+  if (!port.sends_by.empty()) {
+    return Error{"interface " + to_string(port.name) + " sends by " + port.sends_by +
+                 ", which is in the list too: its packets are seen there, take it off the list"};
+  }
   Result<AttachMode> mode = Error{"interface " + to_string(port.name) + " does not exist"};
   const auto entered = namespaces_.run_in(netns, [&] {
     if (port.ifindex == 0) return;
@@ -105,16 +109,14 @@ void Host::leave(const std::string& netns) {
 }
 
 void Host::check_ports(std::int64_t now_ns) {
-  auto ports = read_nic_ports(config_.interfaces, namespaces_);
-  if (!ports) {
-    spdlog::warn("{}", ports.error().message);
-    return;
-  }
-  const std::vector<NicPort> before = std::exchange(ports_, *std::move(ports));
-  bool appeared = before.empty();
+  const bool first = ports_.empty();
+  if (first) ports_ = ports_of(config_.interfaces);
+  const std::vector<NicPort> before = ports_;
+  if (auto read = read_nic_ports(ports_, namespaces_); !read) spdlog::warn("{}", read.error().message);
+  bool appeared = first;
   for (std::size_t i = 0; i < before.size(); ++i) {
     appeared |= ports_[i].ifindex != before[i].ifindex;
-    if (ports_[i].up == before[i].up) continue;
+    if (first || ports_[i].up == before[i].up) continue;
     add_event(ports_[i].up ? "link_up" : "link_down").set_text(ports_[i].name.port_name());
     spdlog::info("{} is {}", to_string(ports_[i].name), ports_[i].up ? "up" : "down");
   }
@@ -241,11 +243,12 @@ bool Host::drain_events() {
   return wants_reading;
 }
 
-const NicPort* Host::port_of(const IpAddress& address) const {
-  const auto found = std::find_if(ports_.begin(), ports_.end(), [&](const NicPort& port) {
-    return std::find(port.addresses.begin(), port.addresses.end(), address) != port.addresses.end();
-  });
-  return found == ports_.end() ? nullptr : &*found;
+std::optional<Host::WayOut> Host::way_out(const IpAddress& address) const {
+  for (const NicPort& port : ports_) {
+    const auto own = std::ranges::find(port.addresses, address, &NicAddress::address);
+    if (own != port.addresses.end()) return WayOut{port.name.netns, own->ifindex};
+  }
+  return std::nullopt;
 }
 
 void Host::note_source(const std::string& name, v1::Source::State state, const std::string& reason) {

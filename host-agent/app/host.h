@@ -54,8 +54,12 @@ class Host {
 
   /// Events to tell the controller, once.
   [[nodiscard]] std::vector<v1::AgentEvent> take_events() { return std::exchange(events_, {}); }
-  /// The port that has an address; none: it is no address of this host.
-  [[nodiscard]] const NicPort* port_of(const IpAddress& address) const;
+  /// Where packets from an address of this host leave it; none: it is no address of its NICs.
+  struct WayOut {
+    std::string netns;
+    std::uint32_t ifindex = 0;  ///< of the interface that has the address, perhaps a VLAN of the NIC
+  };
+  [[nodiscard]] std::optional<WayOut> way_out(const IpAddress& address) const;
 
   FlowTable& flows() { return flows_; }
   SteeringReconciler& steering() { return steering_; }

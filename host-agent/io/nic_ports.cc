@@ -4,24 +4,23 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
-#include <string_view>
+#include <string>
 
+#include "common/netlink/link_socket.h"
 #include "common/os/file.h"
-#include "common/os/unique_fd.h"
 
 namespace te::agent {
 namespace {
 
 std::optional<IpAddress> address_of(const sockaddr* socket_address) {
+  if (socket_address == nullptr) return std::nullopt;
   if (socket_address->sa_family == AF_INET) {
     sockaddr_in v4{};
     std::memcpy(&v4, socket_address, sizeof(v4));
@@ -40,57 +39,57 @@ std::optional<IpAddress> address_of(const sockaddr* socket_address) {
   return std::nullopt;
 }
 
-std::uint32_t mtu_of(int socket, const std::string& interface) {
-  ifreq request{};
-  std::memcpy(request.ifr_name, interface.data(), std::min(interface.size(), sizeof(request.ifr_name) - 1));
-  if (::ioctl(socket, SIOCGIFMTU, &request) != 0) return 0;
-  return static_cast<std::uint32_t>(request.ifr_mtu);
-}
-
 struct FreeAddresses {
   void operator()(ifaddrs* all) const { ::freeifaddrs(all); }
 };
 
-void take_entry(const ifaddrs& entry, NicPort& port) {
-  port.up = (entry.ifa_flags & IFF_UP) != 0 && (entry.ifa_flags & IFF_RUNNING) != 0;
-  if (entry.ifa_addr == nullptr) return;
-  if (const auto address = address_of(entry.ifa_addr)) port.addresses.push_back(*address);
+/// "eth0:storage" names an address of eth0.
+std::string interface_of(const char* label) {
+  std::string name(label);
+  return name.substr(0, name.find(':'));
 }
 
-/// Fills in those ports that are in `netns`, which is the calling thread's.
-Result<void> read_here(const std::string& netns, std::vector<NicPort>& ports) {
+Result<std::vector<NicAddress>> read_addresses() {
   ifaddrs* raw = nullptr;
-  if (::getifaddrs(&raw) != 0) return errno_error("list network interfaces");
+  if (::getifaddrs(&raw) != 0) return errno_error("list the addresses of network interfaces");
   const std::unique_ptr<ifaddrs, FreeAddresses> all(raw);
-  const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!socket) return errno_error("open a socket for interface settings");
-  for (NicPort& port : ports) {
-    if (port.name.netns != netns) continue;
-    port.ifindex = ::if_nametoindex(port.name.interface.c_str());
-    port.mtu_bytes = mtu_of(socket.get(), port.name.interface);
-    for (const ifaddrs* entry = all.get(); entry != nullptr; entry = entry->ifa_next) {
-      if (entry->ifa_name == port.name.interface) take_entry(*entry, port);
-    }
+  std::vector<NicAddress> addresses;
+  for (const ifaddrs* entry = all.get(); entry != nullptr; entry = entry->ifa_next) {
+    const auto address = address_of(entry->ifa_addr);
+    if (address) addresses.push_back({*address, ::if_nametoindex(interface_of(entry->ifa_name).c_str())});
   }
+  return addresses;
+}
+
+/// In the calling thread's namespace, which is `netns`.
+Result<void> read_here(const std::string& netns, std::span<NicPort> ports) {
+  const auto links = netlink::read_links();
+  if (!links) return links.error();
+  const auto addresses = read_addresses();
+  if (!addresses) return addresses.error();
+  fill_ports(netns, *links, *addresses, ports);
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<NicPort>> read_nic_ports(std::span<const NicName> nics, NetNamespaces& namespaces) {
+std::vector<NicPort> ports_of(std::span<const NicName> nics) {
   std::vector<NicPort> ports;
+  for (const NicName& nic : nics) ports.emplace_back().name = nic;
+  return ports;
+}
+
+Result<void> read_nic_ports(std::span<NicPort> ports, NetNamespaces& namespaces) {
   std::set<std::string> places;
-  for (const NicName& nic : nics) {
-    ports.emplace_back().name = nic;
-    places.insert(nic.netns);
-  }
+  for (const NicPort& port : ports) places.insert(port.name.netns);
+  Result<void> outcome;
   for (const std::string& netns : places) {
     Result<void> read;
     // What kept the agent from being there is told when it attaches.
-    if (!namespaces.run_in(netns, [&] { read = read_here(netns, ports); })) continue;
-    if (!read) return std::move(read).error();
+    if (!namespaces.run_in(netns, [&] { read = read_here(netns, ports); })) fill_ports(netns, {}, {}, ports);
+    if (!read && outcome) outcome = netns.empty() ? std::move(read) : with_context(std::move(read).error(), netns);
   }
-  return ports;
+  return outcome;
 }
 
 }  // namespace te::agent

@@ -17,7 +17,7 @@ from te_lab import wait_for
 
 
 class Ring(unittest.TestCase):
-    def converge(self, spec, **options):
+    def converge(self, spec, look_at_wire=lambda here: None, **options):
         """The ring gets its share, nothing is lost, and what is shown is what is on the wire."""
         with scene(spec=spec, **options) as here:
             here.product.wait_for_first_reports(len(here.flows))
@@ -26,6 +26,7 @@ class Ring(unittest.TestCase):
             took = here.wait_converged(begin)
             here.wait_settled()
             self.assertLessEqual(took, 10)
+            look_at_wire(here)
             shown = {(flow["source"], flow["destination"], flow["destination_qpn"]): flow
                      for flow in here.shown_flows() if flow["kind"] == "data"}
             self.assertEqual(len(shown), len(here.flows))
@@ -56,6 +57,35 @@ class Ring(unittest.TestCase):
             self.assertIn(":", lab.controller)
 
         self.assertGreater(self.converge({"family": 6}, prepare=look), 0)
+
+    def converge_tagged(self, vlan, tags, **spec):
+        """The agents are told of the NICs alone; addresses, and so probes, are on their VLANs."""
+        def look(lab):
+            interface = "eth0." + vlan.replace(",", ".")
+            for host in lab.names("host"):
+                links = json.loads(lab.exec(host, ["ip", "-json", "address", "show"]))
+                addressed = {link["ifname"] for link in links if any(each["scope"] == "global" for each in link["addr_info"])}
+                self.assertEqual(addressed - {"mgmt0"}, {interface.replace("eth0", f"eth{nic}") for nic in range(spec.get("nics", 1))}, host)
+
+        def look_at_wire(here):
+            fields = [word for name in ("frame.protocols", "vlan.id") for word in ("-e", name)]
+            seen = here.lab.exec("h1", ["timeout", "20", "tshark", "-i", "eth0", "-c", "20", "-f", "vlan", "-T", "fields", *fields])
+            frames = [line.split("\t") for line in seen.splitlines()]
+            self.assertEqual(len(frames), 20, seen)
+            for protocols, innermost in frames:
+                self.assertRegex(protocols, rf"^eth:ethertype:{tags}:ethertype:ip")
+                self.assertEqual(innermost, vlan.split(",")[-1])
+
+        self.assertGreater(self.converge({"vlan": vlan, **spec}, prepare=look, look_at_wire=look_at_wire), 0)
+
+    def test_behind_a_vlan_tag(self):
+        self.converge_tagged("100", "vlan")
+
+    def test_behind_two_vlan_tags(self):
+        self.converge_tagged("100,200", "ieee8021ad:ethertype:vlan")
+
+    def test_two_nics_a_host_behind_a_vlan_tag_over_ipv6(self):
+        self.converge_tagged("4094", "vlan", nics=2, leaves=4, family=6)
 
     def test_nics_in_another_namespace_than_the_agent(self):
         def look(lab):

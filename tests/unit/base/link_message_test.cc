@@ -44,6 +44,15 @@ Message header(int ifindex, unsigned flags) {
 
 Message text(const char* value) { return {value, value + std::strlen(value) + 1}; }
 
+TEST(LinkMessage, TheLowerInterfaceIsOfTheSameNamespaceOrNone) {
+  Message message = header(7, IFF_UP);
+  append(message, IFLA_IFNAME, text("eth2.100"));
+  append(message, IFLA_LINK, bytes_of(std::uint32_t{3}));
+  EXPECT_EQ(parse_link_message(message)->lower, 3U);
+  append(message, IFLA_LINK_NETNSID, bytes_of(std::int32_t{0}));
+  EXPECT_EQ(parse_link_message(message)->lower, 0U);
+}
+
 TEST(LinkMessage, ReadsAnInterface) {
   Message message = header(7, IFF_UP);
   append(message, IFLA_IFNAME, text("eth2"));

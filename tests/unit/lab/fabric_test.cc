@@ -40,6 +40,20 @@ TEST(Fabric, NicsMayBeInANamespaceOfTheirOwn) {
   EXPECT_NE(links.find(" netns te-x-h1 type veth peer name h1 "), std::string::npos) << links;
 }
 
+TEST(Fabric, AddressesOfTaggedNicsAreOnTheirVlans) {
+  Spec spec = spec_of(2, 1, 1);
+  spec.vlans = {100, 200};
+  const Fabric fabric = lay_out(spec);
+  EXPECT_EQ(fabric.links[0].a.name, "eth0");
+  EXPECT_EQ(vlan_interfaces(fabric, 0), (std::vector<std::string>{"eth0.100.200"}));
+  EXPECT_TRUE(vlan_interfaces(fabric, 2).empty()) << "a switch";
+  const std::string host = node_ip_batch(fabric, 0);
+  EXPECT_NE(host.find("link add link eth0 name eth0.100.200 type macvlan"), std::string::npos) << host;
+  EXPECT_NE(host.find("addr add 10.1.1.2/24 dev eth0.100.200\n"), std::string::npos) << host;
+  EXPECT_NE(host.find("via 10.1.1.1 dev eth0.100.200\n"), std::string::npos) << host;
+  EXPECT_EQ(node_ip_batch(fabric, 2).find("eth0"), std::string::npos);
+}
+
 Spec rails_of(int hosts, int nics, int leaves) {
   Spec spec = spec_of(hosts, leaves, 2);
   spec.nics = nics;

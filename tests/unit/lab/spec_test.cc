@@ -37,6 +37,19 @@ TEST(Spec, RefusesASeedOfZero) { EXPECT_FALSE(read("seed: 0\n").ok()); }
 
 TEST(Spec, RefusesAFamilyThatIsNotFourOrSix) { EXPECT_FALSE(read("family: 5\n").ok()); }
 
+TEST(Spec, TakesOneVlanOrTwo) {
+  using Vlans = std::vector<std::uint16_t>;
+  EXPECT_EQ(read("vlan: 100\n")->vlans, Vlans({100}));
+  EXPECT_EQ(read("vlan: \"100,4094\"\n")->vlans, Vlans({100, 4094}));
+  EXPECT_EQ(format_vlans({100, 4094}), "100,4094");
+  EXPECT_TRUE(parse_vlans("")->empty());
+  for (const char* bad : {"0", "4095", "65637", "-1", "100,", ",100", "1,2,3", "x", "100 200", "100,x"}) {
+    const auto vlans = parse_vlans(bad);
+    ASSERT_FALSE(vlans.ok()) << bad;
+    EXPECT_NE(vlans.error().message.find(bad), std::string::npos);
+  }
+}
+
 TEST(Spec, MarksFromTwentyFourFullPacketsOn) {
   const auto spec = read("mtu: 4500\n");
   ASSERT_TRUE(spec.ok());
