@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // te-lab: leaf-spine fabrics of network namespaces on one machine, with RoCEv2 endpoints.
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 
@@ -15,6 +16,9 @@
 
 namespace te::lab {
 namespace {
+
+constexpr int kBadCommandLine = 2;
+constexpr double kMostSeconds = 1e8;
 
 int fail(const Error& error) {
   std::fprintf(stderr, "te-lab: %s\n", error.message.c_str());
@@ -124,6 +128,7 @@ int traffic(const std::string& id, TrafficFlags flags) {
     if (!relabel) return fail(relabel.error());
     relabels.push_back(*relabel);
   }
+  if (std::isnan(flags.options.seconds)) return fail(Error{"--seconds is a number"});
   const auto ran = run_traffic(*chosen, flags.options, flags.labels_path, relabels);
   return ran ? 0 : fail(ran.error());
 }
@@ -134,7 +139,9 @@ void add_traffic(CLI::App& app, TrafficFlags& flags) {
       ->check(CLI::IsMember(pattern_names()))
       ->capture_default_str();
   app.add_option("--qps", options.qps, "QPs of each connection")->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--seconds", options.seconds, "How long to send; 0: until a signal")->capture_default_str();
+  app.add_option("--seconds", options.seconds, "How long to send; 0: until a signal")
+      ->check(CLI::Range(0.0, kMostSeconds))
+      ->capture_default_str();
   app.add_option("--verb", flags.verb, "write or send")->check(CLI::IsMember({"write", "send"}))->capture_default_str();
   app.add_option("--message-bytes", options.message_bytes, "Size of a message")
       ->check(CLI::Range(1, 1 << 30))
@@ -184,6 +191,7 @@ void add_up(CLI::App& app, UpFlags& flags) {
 int run(int argc, char** argv) {
   CLI::App app{"Leaf-spine fabrics of network namespaces on this machine, with RoCEv2 endpoints. Needs root."};
   app.set_version_flag("--version", TE_VERSION);
+  app.footer("Exit codes: 0 done, 1 failed, 2 the command line cannot be used");
   app.require_subcommand(1);
   std::function<int()> action;
   std::string id;
@@ -202,7 +210,7 @@ int run(int argc, char** argv) {
 
   std::string format = "text";
   auto* status_command = app.add_subcommand("status", "Show the labs of this machine");
-  add_id(*status_command);
+  status_command->add_option("--id", id, "The lab (default: all of them)");
   status_command->add_option("-o,--output", format, "text or json")->check(CLI::IsMember({"text", "json"}));
   status_command->callback([&] { action = [&] { return status(id, format == "json"); }; });
 
@@ -214,7 +222,7 @@ int run(int argc, char** argv) {
   exec_command->add_flag("--management", management,
                          "Where the host's agent runs; with --nic-netns another namespace than that of its NICs");
   exec_command->add_option("node", node, "h1, leaf1, spine1, ... or mgmt")->required();
-  exec_command->add_option("command", command_line, "Program and arguments")->required();
+  exec_command->add_option("command", command_line, "After --: a program and its arguments")->required();
   exec_command->callback([&] {
     action = [&] { return execute(id, node, management ? Side::kManagement : Side::kFabric, command_line); };
   });
@@ -237,7 +245,11 @@ int run(int argc, char** argv) {
     };
   });
 
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& stop) {  // --help too
+    return app.exit(stop) == 0 ? 0 : kBadCommandLine;
+  }
   return action();
 }
 

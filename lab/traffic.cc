@@ -249,6 +249,9 @@ Result<void> run_traffic(const std::string& id, const TrafficOptions& options, c
   if (!written) return written;
   auto started = traffic.start(plan_endpoints(*fabric, options, *flows, directory));
   if (!started) return started;
+  fmt::print("{} flows run{}; who sends to whom: {}/traffic.json, counters every 100 ms: {}/stats/HOST.jsonl\n",
+             flows->size(), options.seconds > 0 ? "" : " until a signal", directory, directory);
+  std::fflush(stdout);
   auto ran = traffic.run(options.seconds, relabels);
   auto finished = traffic.finish();
   return ran ? std::move(finished) : std::move(ran);

@@ -2,6 +2,8 @@
 """What the endpoints count, as rates over any stretch of time."""
 import bisect
 import json
+import os
+from contextlib import suppress
 
 
 class Series:
@@ -49,6 +51,7 @@ class Endpoints:
         self.hosts = lab.names("host")
         self.paths = {host: lab.directory / "stats" / f"{host}.jsonl" for host in self.hosts}
         self.offsets = dict.fromkeys(self.hosts, 0)
+        self.inodes = {}
         self.series = {}        # (host, QPN, counter) -> Series
         self.last_s = {}        # host -> time of its newest sample
         self.trouble = {}       # host -> packets that were no good
@@ -56,14 +59,23 @@ class Endpoints:
     def update(self):
         """Reads what has been written since the last call."""
         for host, path in self.paths.items():
-            with open(path, "rb") as file:
-                file.seek(self.offsets[host])
-                text = file.read()
-            whole = text[:text.rfind(b"\n") + 1]
-            self.offsets[host] += len(whole)
-            for line in whole.splitlines():
-                self._take(host, json.loads(line))
+            with suppress(FileNotFoundError):    # for an instant, while it is rotated
+                with open(path, "rb") as file:
+                    inode = os.fstat(file.fileno()).st_ino
+                    if self.inodes.setdefault(host, inode) != inode:  # a new file: what the old one had last is beside it
+                        with open(path.with_suffix(path.suffix + ".1"), "rb") as old:
+                            self._read(host, old)
+                        self.offsets[host], self.inodes[host] = 0, inode
+                    self._read(host, file)
         return self
+
+    def _read(self, host, file):
+        file.seek(self.offsets[host])
+        text = file.read()
+        whole = text[:text.rfind(b"\n") + 1]
+        self.offsets[host] += len(whole)
+        for line in whole.splitlines():
+            self._take(host, json.loads(line))
 
     def _take(self, host, sample):
         time_s = sample["t_ns"] / 1e9
@@ -92,17 +104,26 @@ class Endpoints:
         return total
 
 
-def converged_at(endpoints, flows, from_s, bar_bps, hold_s=5.0, window_s=1.0, step_s=0.1):
-    """Start of the first window from which the slowest flow of every window stays at `bar_bps` for `hold_s`; None: not yet."""
-    known_s = endpoints.known_until_s()
-    good_since = None
-    begin = from_s
-    while begin + window_s <= known_s:
-        if endpoints.slowest_bps(flows, begin, begin + window_s) >= bar_bps:
-            good_since = begin if good_since is None else good_since
-            if begin + window_s >= good_since + hold_s - 1e-9:
-                return good_since
-        else:
-            good_since = None
-        begin += step_s
-    return None
+class ConvergenceWatch:
+    """Looks for the first window of `window_s`, from `from_s` on, from which the slowest flow of every window stays at `bar_bps`
+    for `hold_s`. Looks at each window once."""
+
+    def __init__(self, endpoints, flows, from_s, bar_bps, hold_s=5.0, window_s=1.0, step_s=0.1):
+        self.endpoints, self.flows, self.bar_bps = endpoints, flows, bar_bps
+        self.hold_s, self.window_s, self.step_s = hold_s, window_s, step_s
+        self.next_s = from_s        # where the next window begins
+        self.good_since_s = None
+
+    def look(self):
+        """Its start, as far as the endpoints' samples go; None: not yet."""
+        known_s = self.endpoints.known_until_s()
+        while self.next_s + self.window_s <= known_s:
+            end_s = self.next_s + self.window_s
+            if self.endpoints.slowest_bps(self.flows, self.next_s, end_s) < self.bar_bps:
+                self.good_since_s = None
+            elif self.good_since_s is None:
+                self.good_since_s = self.next_s
+            if self.good_since_s is not None and end_s >= self.good_since_s + self.hold_s - 1e-9:
+                return self.good_since_s
+            self.next_s += self.step_s
+        return None

@@ -13,7 +13,7 @@ import ideal
 import path_map
 import picture
 from link_failure import LinkFailure, shortcomings
-from measure import Endpoints, Series, converged_at
+from measure import ConvergenceWatch, Endpoints, Series
 from product import Product
 from te_lab import Lab, LabError, Traffic
 
@@ -187,6 +187,7 @@ class Quickstart:
 
     def steer(self, traffic, product, flows, endpoints, links, start_s, ideal_mbps):
         """Waits for convergence with a progress line; when it was, or None."""
+        convergence = ConvergenceWatch(endpoints, flows, start_s, BAR * ideal_mbps * MEGA, HOLD_S)
         converged_s = None
         last_line_s = last_sample_s = 0.0
         while converged_s is None and time.monotonic() < start_s + GIVE_UP_S:
@@ -205,10 +206,10 @@ class Quickstart:
             if now_s - last_line_s >= 0.5:
                 product.check_alive()
                 moves = product.get("/v1/status").get("moves_total", 0)
-                self.progress(f"acting {now_s - start_s:4.1f} s: slowest flow {slowest:5.2f} of {ideal_mbps:.2f} Mbit/s, "
+                self.progress(f"acting {now_s - start_s:4.1f} s: slowest flow {slowest:5.2f} of {ideal_mbps:.2f} Mbit/s over the last second, "
                               f"{moves} moves")
                 last_line_s = now_s
-            converged_s = converged_at(endpoints, flows, start_s, BAR * ideal_mbps * MEGA, HOLD_S)
+            converged_s = convergence.look()
         links.take()
         self.progress("")
         self.result["steered"] = {"converge_ms": -1 if converged_s is None else round((converged_s - start_s) * 1000)}
@@ -279,7 +280,7 @@ class Quickstart:
         programs = self.options.programs
         print(f"""
 everything is still running; look around in another terminal:
-  export TE_API=unix:{lab.directory}/product/api.sock
+  export TECTL_API=unix:{lab.directory}/product/api.sock
   {programs}/tectl status
   {programs}/tectl flows
   {programs}/tectl moves

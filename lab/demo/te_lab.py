@@ -58,7 +58,8 @@ class Lab:
         for key, value in spec.items():
             option = "--" + key.replace("_", "-")
             command += [option, str(value)] if not isinstance(value, bool) else [option] * value
-        self.id = run(command, preexec_fn=die_with_parent).strip()
+        self.guard = None
+        self.id = self._bring_up(command)
         self.directory = Path("/run/te-lab") / self.id
         self.guard = self._start_guard()
         description = json.loads((self.directory / "lab.json").read_text())
@@ -67,6 +68,23 @@ class Lab:
         self.links = description["links"]
         self.controller = description["controller"]
         self.rate_bps = float(self.spec["rate"].removesuffix("bit"))
+
+    @staticmethod
+    def _bring_up(command):
+        """A build that we are told to leave is ended such that it undoes itself."""
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              preexec_fn=die_with_parent) as building:
+            try:
+                out, err = building.communicate()
+            except BaseException:
+                building.terminate()
+                out, _ = building.communicate()
+                if out.strip():  # it was done already
+                    run([command[0], "down", "--id", out.strip()])
+                raise
+        if building.returncode != 0:
+            raise LabError(f"{' '.join(command)} failed: {err.strip()}")
+        return out.strip()
 
     def _start_guard(self):
         """A process that takes the lab down when we end without doing so: then its standard input is closed."""
@@ -180,7 +198,8 @@ class Traffic:
         stats = [lab.directory / "stats" / f"{host}.jsonl" for host in lab.names("host")]
         for path in [lab.directory / "traffic.json", *stats]:
             path.unlink(missing_ok=True)
-        self.process = subprocess.Popen(command, preexec_fn=die_with_parent, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, preexec_fn=die_with_parent, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE, text=True)
         wait_for(lambda: self.check() and (lab.directory / "traffic.json").exists() and
                  all(path.exists() and path.stat().st_size for path in stats), 10, "traffic did not start")
 

@@ -12,7 +12,7 @@
 namespace te::lab {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 16U << 20;
+constexpr std::size_t kMaxFileBytes = 4U << 20;
 
 }  // namespace
 

@@ -27,6 +27,7 @@ constexpr int kAcceptsAtOnce = 16;  // each takes one connection in a turn of th
 constexpr std::size_t kHandshakeLimit = 256;      // sessions that have not said Hello yet
 constexpr std::size_t kHandshakesAnAddress = 16;  // of these; idle connections must not keep agents out
 constexpr std::chrono::seconds kHandshakeTime{5};
+const std::string kTooLate = "not done within 5 s";
 constexpr std::chrono::minutes kRefusalKept{10};  // for warnings
 constexpr std::size_t kRefusalsKept = 64;
 constexpr std::size_t kRefusalsShown = 8;
@@ -219,9 +220,11 @@ asio::awaitable<void> AgentServer::handshake(std::shared_ptr<State> state, tcp::
   stream.set_verify_callback(note_problem(problem));
   state->begin_handshake(remote.address());
   auto timer = std::make_shared<asio::steady_timer>(stream.get_executor(), kHandshakeTime);
+  bool is_late = false;
   auto done = std::make_shared<bool>(false);  // an expiry already queued must not touch a stream that has moved on
-  timer->async_wait([timer, done, &stream](const boost::system::error_code& aborted) {
+  timer->async_wait([timer, done, &stream, &is_late](const boost::system::error_code& aborted) {
     if (aborted || *done) return;
+    is_late = true;
     boost::system::error_code ignored;
     stream.lowest_layer().close(ignored);
   });
@@ -231,7 +234,7 @@ asio::awaitable<void> AgentServer::handshake(std::shared_ptr<State> state, tcp::
   state->end_handshake(remote.address());
   if (failed) {
     if (problem->revoked) ++state->counters.revoked;
-    state->refuse(address, peer, problem->text("TLS handshake: " + failed.message()));
+    state->refuse(address, peer, problem->text("TLS handshake: " + (is_late ? kTooLate : failed.message())));
     co_return;
   }
   auto identity = peer_identity(stream.native_handle());

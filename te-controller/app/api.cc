@@ -55,7 +55,7 @@ Api::Api(Engine& engine, Surroundings surroundings)
 HttpReply Api::answer(const HttpRequest& request) {
   if (request.method == "GET") return get(request);
   if (request.method == "POST") return post(request);
-  return error_reply(400, "only GET and POST are known here, not " + request.method);
+  return error_reply(405, "only GET and POST are known here, not " + request.method);
 }
 
 v1::Status Api::status() {
@@ -98,7 +98,7 @@ HttpReply Api::get(const HttpRequest& request) {
     if (!limit || !after) return error_reply(400, (limit ? after : limit).error().message);
     return ok(surroundings_.events->after(*after, static_cast<std::size_t>(*limit)));
   }
-  return error_reply(404, "nothing at " + request.path);
+  return error_reply(404, "nothing to GET at " + request.path);
 }
 
 HttpReply Api::post_override(const HttpRequest& request) {
@@ -119,17 +119,24 @@ HttpReply Api::post_override(const HttpRequest& request) {
   order.set_who(request.who);
   order.set_reason(reason);
   order.set_until_s(*ttl_s);
-  Result<void> done;
+  Result<std::string> replaced{std::string()};
   if (request.path == "/v1/drain") {
-    done = engine_->drain(std::move(order), value_of(request, "force") == "true", now_ns);
+    replaced = engine_->drain(std::move(order), value_of(request, "force") == "true", now_ns);
   } else if (request.path == "/v1/pin") {
-    done = engine_->pin(std::move(order), now_ns);
-  } else {
-    done = engine_->take_back(drains ? Overrides::kDrain : Overrides::kPin, target, request.who, now_ns);
+    replaced = engine_->pin(std::move(order), now_ns);
+  } else if (const auto done =
+                 engine_->take_back(drains ? Overrides::kDrain : Overrides::kPin, target, request.who, now_ns);
+             !done) {
+    replaced = done.error();
   }
-  if (!done) return error_reply(409, done.error().message);
+  if (!replaced) return error_reply(409, replaced.error().message);
   surroundings_.wake();
-  return ok(views_.overrides());
+  v1::OverrideList list = views_.overrides();
+  if (!replaced->empty()) list.add_notes("it takes the place of an older one: " + *replaced);
+  if (request.path == "/v1/drain" && engine_->mode() != Mode::kAct)
+    list.add_notes("mode is " + std::string(to_string(engine_->mode())) + ": flows stay on it until '" +
+                   (engine_->mode() == Mode::kPaused ? "tectl resume'" : "tectl act on'"));
+  return ok(list);
 }
 
 HttpReply Api::post(const HttpRequest& request) {

@@ -26,6 +26,16 @@ constexpr std::size_t kLoggedMoves = 4096;
 constexpr std::int64_t kRestFactor = 4;              // after a pump, of the time it took
 constexpr std::int64_t kLongestRestNs = 20'000'000;  // then the tick pumps anyway
 
+/// What an agent says, with the flow and the ports where it is about one.
+std::string text_of(const Fabric& fabric, const v1::AgentEvent& event) {
+  const auto flow = event.has_key() ? parse_flow_id(event.key()) : Result<FlowId>(Error{"no flow"});
+  if (!flow) return event.text();
+  std::string text = label_of(fabric, *flow);
+  if (event.new_port() != 0)
+    text += ", port " + std::to_string(event.old_port()) + " to " + std::to_string(event.new_port());
+  return text + (event.text().empty() ? "" : ": " + event.text());
+}
+
 }  // namespace
 
 Controller::Controller(asio::io_context& io, Engine& engine, AgentServer& agents, StoreWriter& store, EventLog& events)
@@ -138,7 +148,7 @@ Result<void> Controller::on_message(const std::string& node, const v1::AgentMess
   if (message.has_event()) {
     const v1::AgentEvent& event = message.event();
     spdlog::debug("agent {}: {} {}", node, printable(event.kind()), printable(event.text()));
-    events_->add(node, printable(event.kind()), printable(event.text()), wall_us());
+    events_->add(node, printable(event.kind()), printable(text_of(engine_->fabric(), event)), wall_us());
   }
   auto taken = engine_->on_message(node, message, monotonic_ns());
   wake();

@@ -30,12 +30,12 @@ std::optional<std::string> percent_decode(std::string_view text) {
 
 }  // namespace
 
-std::optional<HttpRequest> parse_target(std::string_view method, std::string_view target) {
+Result<HttpRequest> parse_target(std::string_view method, std::string_view target) {
   HttpRequest request;
   request.method = method;
   const std::size_t mark = target.find('?');
   auto path = percent_decode(target.substr(0, mark));
-  if (!path || path->empty() || path->front() != '/') return std::nullopt;
+  if (!path || path->empty() || path->front() != '/') return Error{"it has no path like /v1/status"};
   request.path = *std::move(path);
   std::string_view rest = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
   while (!rest.empty()) {
@@ -45,8 +45,10 @@ std::optional<HttpRequest> parse_target(std::string_view method, std::string_vie
     const std::size_t equals = pair.find('=');
     auto name = percent_decode(pair.substr(0, equals));
     auto value = percent_decode(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1));
-    if (!name || !value) return std::nullopt;
-    if (!name->empty()) request.query.insert_or_assign(*std::move(name), *std::move(value));
+    if (!name || !value) return Error{"a % is followed by two hexadecimal digits"};
+    if (name->empty()) continue;
+    const auto [place, is_new] = request.query.try_emplace(*std::move(name), *std::move(value));
+    if (!is_new) return Error{"'" + place->first + "' is given twice"};
   }
   return request;
 }

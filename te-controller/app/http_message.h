@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/result.h"
+
 namespace te {
 
 /// Who is at the other end of a connection, as far as the transport knows.
@@ -20,7 +22,7 @@ struct HttpPeer {
 struct HttpRequest {
   std::string method;  ///< "GET", "POST", ...
   std::string path;
-  std::map<std::string, std::string> query;  ///< decoded; a repeated name keeps its last value
+  std::map<std::string, std::string> query;  ///< decoded
   std::string body{};
   std::string authorization{};  ///< that header, as it is
   HttpPeer peer{};
@@ -35,9 +37,9 @@ struct HttpReply {
 
 using HttpHandler = std::function<HttpReply(const HttpRequest&)>;
 
-/// Splits a request target ("/v1/flows?node=h1") into path and query and undoes percent encoding; nothing when it is
-/// malformed.
-[[nodiscard]] std::optional<HttpRequest> parse_target(std::string_view method, std::string_view target);
+/// Splits a request target ("/v1/flows?node=h1") into path and query and undoes percent encoding. An Error when it is
+/// malformed, or says something twice.
+Result<HttpRequest> parse_target(std::string_view method, std::string_view target);
 /// The token of "Bearer TOKEN"; nothing when the header is of another kind or malformed.
 [[nodiscard]] std::optional<std::string> bearer_token(std::string_view authorization);
 /// {"error": TEXT}.

@@ -63,7 +63,7 @@ std::string_view view_of(beast::string_view text) { return {text.data(), text.si
 
 HttpReply answer(const HttpHandler& handler, const HttpPeer& peer, http::request<http::string_body>& request) {
   auto parsed = parse_target(view_of(request.method_string()), view_of(request.target()));
-  if (!parsed) return error_reply(400, "the request target cannot be read");
+  if (!parsed) return error_reply(400, "the request target cannot be read: " + parsed.error().message);
   parsed->body = std::move(request.body());
   parsed->authorization = view_of(request[http::field::authorization]);
   parsed->peer = peer;

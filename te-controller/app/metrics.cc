@@ -31,8 +31,10 @@ struct Metrics::Families {
   }
 
   prometheus::Gauge& mode = gauge("te_controller_mode", "0 observes, 1 acts, 2 is paused");
-  prometheus::Gauge& agents_connected = gauge("te_controller_agents_connected", "Agents with a session");
+  prometheus::Gauge& agents_connected = gauge("te_controller_agents_connected", "Hosts whose agent has a session");
   prometheus::Gauge& agents_expected = gauge("te_controller_agents_expected", "Hosts of the fabric");
+  prometheus::Gauge& switch_agents =
+      gauge("te_controller_switch_agents_connected", "Switches whose agent has a session");
   prometheus::Gauge& flows = gauge("te_controller_flows", "Flows known, one direction each");
   prometheus::Gauge& elastic = gauge("te_controller_elastic_flows", "Flows that carry message data");
   prometheus::Gauge& known = gauge("te_controller_flows_with_known_path", "Flows whose path is known");
@@ -120,6 +122,7 @@ void Metrics::refresh(std::int64_t now_ns) {
   all.mode.Set(static_cast<double>(engine_->mode()));
   all.agents_connected.Set(status.agents_connected());
   all.agents_expected.Set(status.agents_expected());
+  all.switch_agents.Set(status.switch_agents_connected());
   all.flows.Set(status.flows());
   all.elastic.Set(status.elastic_flows());
   all.known.Set(status.flows_with_known_path());

@@ -81,6 +81,8 @@ bool read_reply(const std::string& json, google::protobuf::Message& message) {
 }
 
 int run_call(const CallOptions& options, const Call& call) {
+  if (options.watch_s > 0 && call.method != "GET")
+    return complain("--watch asks again and again; this command changes something, and is done once", kUsage);
   int status = run_once(options, call);
   while (options.watch_s > 0 && (status == kOk || status == kUnreachable)) {  // it comes back: a restart is no end
     std::this_thread::sleep_for(std::chrono::duration<double>(options.watch_s));

@@ -2,7 +2,6 @@
 #include "te-controller/cli/command_line.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 
 #include "te-controller/cli/command_tree.h"
 #include "te-controller/cli/file_checks.h"
@@ -16,8 +15,8 @@ constexpr const char* kDefaultApi = "unix:/run/roce-te/api.sock";
 constexpr int kLongestDays = 36500;
 
 constexpr const char* kFooter =
-    "Where the controller is: --api, else the environment variable TECTL_API (or TE_API, its older name), else\n"
-    "unix:/run/roce-te/api.sock. Over TCP, --ca says whom to trust, and --cert with --key, or --token-file, who asks;\n"
+    "Where the controller is: --api, else the environment variable TECTL_API, else unix:/run/roce-te/api.sock.\n"
+    "Over TCP, --ca says whom to trust, and --cert with --key, or --token-file, who asks;\n"
     "each has an environment variable too: TECTL_CA, TECTL_CERT, TECTL_KEY, TECTL_TOKEN_FILE.\n"
     "\n"
     "First steps:\n"
@@ -65,10 +64,16 @@ int CommandLine::run_action() {
 }
 
 CLI::App* CommandLine::call(CLI::App& parent, const char* name, const char* help, std::function<Call()> make) {
-  return local(parent, name, help, [this, make = std::move(make)] { return run_call(options_, make()); });
+  return add(parent, name, help, [this, make = std::move(make)] { return run_call(options_, make()); });
 }
 
 CLI::App* CommandLine::local(CLI::App& parent, const char* name, const char* help, std::function<int()> run) {
+  return add(parent, name, help, [this, run = std::move(run)] {
+    return options_.watch_s > 0 ? complain("--watch is for what te-controller shows, as 'status'", kUsage) : run();
+  });
+}
+
+CLI::App* CommandLine::add(CLI::App& parent, const char* name, const char* help, std::function<int()> run) {
   CLI::App* sub = parent.add_subcommand(name, help);
   sub->callback([this, run = std::move(run)] { action_ = run; });
   return sub;
@@ -81,8 +86,7 @@ CLI::App* CommandLine::group(const char* name, const char* help) {
 }
 
 void CommandLine::add_connection_options() {
-  const char* const older = std::getenv("TE_API");
-  options_.api = older != nullptr && *older != '\0' ? older : kDefaultApi;
+  options_.api = kDefaultApi;
   app_->add_option("--api", options_.api, "Where te-controller's API is: unix:PATH or HOST:PORT")
       ->envname("TECTL_API")
       ->type_name("PLACE");
@@ -115,7 +119,8 @@ void CommandLine::add_views() {
   CLI::App* flows = call(*app_, "flows", "Flows with path and rate", [this] {
     return get<v1::FlowList>(node_.empty() ? "/v1/flows" : "/v1/flows?node=" + query_value(node_));
   });
-  flows->add_option("--node", node_, "Only flows that this host sends or receives")->type_name("HOST");
+  flows->add_option("--node", node_, "Only flows that this host sends or receives, or that cross this switch")
+      ->type_name("NODE");
   CLI::App* paths =
       call(*app_, "paths", "Equal-cost paths between two hosts, and the ports that lead onto each", [this] {
         return get<v1::PathList>("/v1/paths?source=" + query_value(source_) +
@@ -126,14 +131,15 @@ void CommandLine::add_views() {
   CLI::App* explain = call(*app_, "explain", "Which path a flow takes, why, and what else was possible",
                            [this] { return get<v1::Explanation>("/v1/explain?flow=" + query_value(flow_)); });
   explain->add_option("FLOW", flow_, "A flow's id, or a unique beginning of it")->required();
-  call(*app_, "plan", "What would be moved now, and why", [] { return get<v1::PlanView>("/v1/plan"); });
+  call(*app_, "plan", "What would be moved now, why, and by how much the slowest flow gains",
+       [] { return get<v1::PlanView>("/v1/plan"); });
   CLI::App* moves = call(*app_, "moves", "The ledger: what was moved, why, and what came of it",
                          [this] { return get<v1::MoveList>("/v1/moves?limit=" + std::to_string(limit_)); });
   CLI::App* events = local(*app_, "events", "What happened: what agents report and what the controller logs",
                            [this] { return run_events(options_, follow_, limit_); });
   events->add_flag("-f,--follow", follow_, "Go on with what happens, until interrupted");
   for (CLI::App* limited : {moves, events})
-    limited->add_option("--limit", limit_, "The newest N")->check(CLI::Range(1, 2000))->type_name("N");
+    limited->add_option("--limit", limit_, "The newest N (default 50)")->check(CLI::Range(1, 2000))->type_name("N");
 }
 
 void CommandLine::add_switches() {

@@ -25,7 +25,9 @@ class CommandLine {
 
  private:
   CLI::App* call(CLI::App& parent, const char* name, const char* help, std::function<Call()> make);
+  /// One that needs no controller, or talks to it in its own way.
   CLI::App* local(CLI::App& parent, const char* name, const char* help, std::function<int()> run);
+  CLI::App* add(CLI::App& parent, const char* name, const char* help, std::function<int()> run);
   CLI::App* group(const char* name, const char* help);
   void add_connection_options();
   void add_views();

@@ -56,6 +56,16 @@ Tone tone_of_link(const v1::LinkView& link) {
   return link.state() == "healthy" ? Tone::kGood : Tone::kFaint;
 }
 
+/// A drained link that is well reads "drained".
+std::string state_of(const v1::LinkView& link) {
+  const bool well = link.state() == "healthy" || link.state() == "unknown";
+  return link.drained().empty() ? link.state() : well ? "drained" : link.state() + ", drained";
+}
+
+std::string evidence_of(const v1::LinkView& link) {
+  return link.evidence() + (link.evidence().empty() || link.drained().empty() ? "" : "; ") + link.drained();
+}
+
 Tone tone_of_path(const std::string& state) {
   if (state == "reachable") return Tone::kGood;
   return state == "down" ? Tone::kBad : Tone::kWarning;
@@ -71,6 +81,9 @@ std::string count(int number, const std::string& of) { return std::to_string(num
 
 Table flow_table(const google::protobuf::RepeatedPtrField<v1::FlowView>& flows) {
   Table table({"FLOW", "FROM", "TO", ">QP", "KIND", ">PORT", "SET BY", ">RATE", ">GOODPUT", ">CE", "PATH"});
+  const auto last_known = [](const v1::FlowView& flow, const std::string& figure) {
+    return flow.stale() ? Cell{"was " + figure, Tone::kWarning} : Cell{figure};
+  };
   for (const v1::FlowView& flow : flows) {
     const bool known = !flow.path().empty();
     table.add({{flow.id()},
@@ -80,8 +93,8 @@ Table flow_table(const google::protobuf::RepeatedPtrField<v1::FlowView>& flows) 
                {flow.kind(), flow.kind() == "data" ? Tone::kPlain : Tone::kFaint},
                {std::to_string(flow.wire_port())},
                {flow.steered() ? "us" : flow.provenance(), flow.steered() ? Tone::kGood : Tone::kPlain},
-               {format_rate_bps(flow.rate_bps())},
-               {format_rate_bps(flow.payload_bps())},
+               last_known(flow, format_rate_bps(flow.rate_bps())),
+               last_known(flow, format_rate_bps(flow.payload_bps())),
                {percent(flow.ecn_ce_share())},
                {path_of(flow), known ? Tone::kPlain : Tone::kWarning}});
   }
@@ -89,7 +102,7 @@ Table flow_table(const google::protobuf::RepeatedPtrField<v1::FlowView>& flows) 
 }
 
 Table option_table(const google::protobuf::RepeatedPtrField<v1::PathView>& paths, int current) {
-  Table table({"", "PATH", "STATE", ">CAPACITY", ">FLOWS", "PORTS"});
+  Table table({"", "PATH", "STATE", ">CAPACITY", ">FULLEST LINK", "PORTS"});
   for (int i = 0; i < paths.size(); ++i) {
     const v1::PathView& path = paths[i];
     std::string ports;
@@ -104,14 +117,14 @@ Table option_table(const google::protobuf::RepeatedPtrField<v1::PathView>& paths
                {join(path.nodes(), " ")},
                {path.state(), tone_of_path(path.state())},
                {format_rate_bps(path.capacity_bps())},
-               {std::to_string(path.elastic_flows())},
+               {count(path.elastic_flows(), path.elastic_flows() == 1 ? "flow" : "flows")},
                {ports}});
   }
   return table;
 }
 
 Table move_table(const google::protobuf::RepeatedPtrField<v1::MoveView>& moves) {
-  Table table({">NO", "TIME", "FLOW", ">FROM", ">TO", "FROM PATH", "TO PATH", ">GAIN", "STATE"});
+  Table table({">NO", "TIME", "FLOW", ">FROM", ">TO", "FROM PATH", "TO PATH", ">SLOWEST GAINS", "STATE"});
   for (const v1::MoveView& move : moves) {
     table.add({{move.number() > 0 ? std::to_string(move.number()) : "-"},
                {move.wall_s() > 0 ? local_time(move.wall_s()) : "-"},
@@ -124,7 +137,7 @@ Table move_table(const google::protobuf::RepeatedPtrField<v1::MoveView>& moves) 
                {move.state(), tone_of_move(move.state())}});
     table.note("why: " + move.reason());
     if (!move.outcome().empty()) table.note("seen: " + move.outcome());
-    if (move.outcome().empty() && !move.refuted_by().empty()) table.note("wrong if: " + move.refuted_by());
+    if (!move.refuted_by().empty()) table.note("wrong if: " + move.refuted_by());
   }
   return table;
 }
@@ -137,14 +150,16 @@ std::string render(const v1::Status& status, bool colour) {
   text += line("fabric", count(status.nodes(), "nodes, ") + count(status.links(), "links (one direction each), from ") +
                              status.topology());
   const bool all_agents = status.agents_connected() == status.agents_expected();
-  text += line("agents", in_tone(count(status.agents_connected(), "of ") + count(status.agents_expected(), "connected"),
-                                 all_agents ? Tone::kGood : Tone::kWarning, colour));
+  text += line("agents", in_tone(count(status.agents_connected(), "of ") + count(status.agents_expected(), "hosts"),
+                                 all_agents ? Tone::kGood : Tone::kWarning, colour) +
+                             " connected, " + count(status.switch_agents_connected(), "switches"));
   text += line("flows", count(status.flows(), "seen, ") + count(status.elastic_flows(), "carry data, ") +
                             count(status.flows_with_known_path(), "with known path, ") +
                             count(status.flows_steered(), "steered"));
   text += line("slowest", format_rate_bps(status.slowest_flow_bps()) + " measured, " +
                               format_rate_bps(status.predicted_slowest_flow_bps()) + " if the plan were carried out");
-  text += line("moves", count(status.moves_total(), "made, ") + count(status.rollbacks_total(), "rolled back"));
+  text +=
+      line("moves", count(status.moves_total(), "in the ledger, ") + count(status.rollbacks_total(), "rolled back"));
   text += line("probes", count(status.probes_sent(), "sent, ") + count(status.probes_lost(), "without an answer"));
   text += line("planning",
                count(status.plan_cycles(), "cycles, the last took ") + format_duration_s(status.last_plan_ms() / 1e3));
@@ -231,18 +246,18 @@ std::string render(const v1::LinkList& links, bool colour) {
     table.add({{link.from()},
                {link.to()},
                {format_rate_bps(link.capacity_bps())},
-               {link.state(), tone_of_link(link)},
+               {state_of(link), tone_of_link(link)},
                {std::to_string(link.elastic_flows())},
                {format_rate_bps(link.load_bps())},
                {percent(link.utilisation()), link.utilisation() >= kBusyShare ? Tone::kWarning : Tone::kPlain},
-               {link.evidence()}});
+               {evidence_of(link)}});
   }
   return table.text(colour);
 }
 
 std::string render(const v1::FlowList& flows, bool colour) {
   const Table table = flow_table(flows.flows());
-  return table.empty() ? "no RoCE flows seen\n" : table.text(colour);
+  return table.empty() ? "no RoCE flows\n" : table.text(colour);
 }
 
 std::string render(const v1::PathList& paths, bool colour) {
@@ -296,7 +311,9 @@ std::string render(const v1::OverrideList& overrides, bool colour) {
                 one.until_s() == 0 ? Tone::kWarning : Tone::kPlain},
                {one.reason()}});
   }
-  return table.empty() ? "nothing is drained or pinned\n" : table.text(colour);
+  std::string text = table.empty() ? "nothing is drained or pinned\n" : table.text(colour);
+  for (const std::string& note : overrides.notes()) text += "note: " + note + "\n";
+  return text;
 }
 
 std::string render(const v1::EventList& events, bool colour) {

@@ -64,11 +64,12 @@ class Engine {
   void pause(std::int64_t now_ns);
   Result<void> resume(std::int64_t now_ns);
 
-  /// `order`: target, who, reason; `until_s` as a duration from now, 0: until it is taken back. Errors: no such target;
-  /// hosts would have no way left that takes flows, unless `force`.
-  Result<void> drain(v1::OverrideView order, bool force, std::int64_t now_ns);
+  /// `order`: target, who, reason; `until_s` as a duration from now, 0: until it is taken back. Returns what the older
+  /// one said whose place it takes, empty: there was none. Errors: no such target; hosts would have no way left that
+  /// takes flows, unless `force`.
+  Result<std::string> drain(v1::OverrideView order, bool force, std::int64_t now_ns);
   /// The same of a flow, whose id may be given by a unique beginning: it is moved only off a way that takes no flows.
-  Result<void> pin(v1::OverrideView order, std::int64_t now_ns);
+  Result<std::string> pin(v1::OverrideView order, std::int64_t now_ns);
   /// Ends a drain or a pin. An Error: there is none.
   Result<void> take_back(const std::string& kind, const std::string& target, const std::string& who,
                          std::int64_t now_ns);
@@ -117,7 +118,7 @@ class Engine {
   void watch_links(std::int64_t now_ns);
   void note_answers(const v1::ProbeResult& result);
   void try_switches(std::int64_t now_ns);
-  void override_with(v1::OverrideView order, std::int64_t now_ns);
+  std::string override_with(v1::OverrideView order, std::int64_t now_ns);
   void overrides_changed(std::int64_t now_ns);
   void expire_overrides(std::int64_t now_ns);
   [[nodiscard]] std::set<LinkId> drained_links() const;

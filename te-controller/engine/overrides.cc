@@ -149,6 +149,16 @@ Result<std::set<LinkId>> links_to_drain(const Fabric& fabric, std::string_view t
   return links;
 }
 
+std::string drain_name(const Fabric& fabric, std::string_view target) {
+  const std::string name(target);
+  const std::size_t colon = name.find(':');
+  if (colon == std::string::npos) return name;
+  const auto node = fabric.find_node(name.substr(0, colon));
+  const auto port = node ? fabric.find_port(*node, name.substr(colon + 1)) : std::nullopt;
+  if (!port || fabric.port(*port).out == kNoId) return name;
+  return std::min(name, fabric.port_name(fabric.link(fabric.port(*port).out).to_port));
+}
+
 std::string cut_off_by(Routing& routing, const std::set<LinkId>& drained) {
   const Fabric& fabric = routing.fabric();
   const std::map<NodeId, PortId> hosts = one_host_a_switch(fabric);

@@ -55,6 +55,9 @@ class Overrides {
 /// whose flows have no other way.
 [[nodiscard]] Result<std::set<LinkId>> links_to_drain(const Fabric& fabric, std::string_view target);
 
+/// The one name of what a drain's target names: a cable by the end that sorts first; else as it is.
+[[nodiscard]] std::string drain_name(const Fabric& fabric, std::string_view target);
+
 /// Two hosts between which all equal-cost ways would go over `drained` or other links that take no flows, while one way
 /// is open now: "h1 -> h5"; empty: none.
 [[nodiscard]] std::string cut_off_by(Routing& routing, const std::set<LinkId>& drained);

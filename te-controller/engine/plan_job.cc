@@ -80,7 +80,8 @@ std::string PlanBuilder::unsteerable(const Flow& flow) const {
 }
 
 std::string PlanBuilder::immovable(const Flow& flow, std::int64_t now_ns) const {
-  if (flow.kind(now_ns) != FlowKind::kData) return "it carries no message data; acknowledgements are background";
+  if (flow.kind(now_ns) != FlowKind::kData)
+    return "only off a way that takes no flows: it carries no message data, and acknowledgements are background";
   std::string why = unsteerable(flow);
   if (why.empty()) why = parts_.overrides->why_pinned(flow.id);
   return why.empty() ? parts_.mover->hold(flow, now_ns) : why;

@@ -110,7 +110,11 @@ void SwitchTrials::judge(Trial& trial, std::int64_t now_ns) {
     return;
   }
   const bool sure = agreed * bits >= kBitsOfAgreement && 8 * differed < agreed;
-  if (sure && told_apart) decide(trial, SwitchManner::kByPort, "", now_ns);
+  if (!sure || !told_apart) return;
+  decide(trial, SwitchManner::kByPort,
+         std::to_string(agreed) + " of " + std::to_string(agreed + differed) +
+             " repeated probes went the same way again, other ports other ways",
+         now_ns);
 }
 
 void SwitchTrials::start_over(Trial& trial) {

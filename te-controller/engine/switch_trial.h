@@ -55,7 +55,7 @@ class SwitchTrials {
                                                             std::int64_t now_ns);
 
   [[nodiscard]] SwitchManner manner(NodeId node) const;
-  /// What is said of it, for people: "all of 13 ports of h1 -> h5 go one way"; empty: nothing special.
+  /// What is said of it, for people: "all of 13 ports of h1 -> h5 go one way"; empty: nothing is shown yet.
   [[nodiscard]] std::string evidence(NodeId node) const;
   /// The first switch of a way that has a choice and does not choose by the port, as far as is shown; kNoId: none.
   [[nodiscard]] NodeId untrusted_on(std::span<const LinkId> way, PortId destination) const;

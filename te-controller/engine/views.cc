@@ -58,13 +58,16 @@ v1::FlowView Views::flow_view(const Flow& flow, const PlanIndex& plan, std::int6
     view.add_path(fabric.node(fabric.link(path.links.front()).from).name);
     for (const LinkId link : path.links) view.add_path(fabric.node(fabric.link(link).to).name);
   }
-  const RateSample rates = flow.last_rates();
+  const FlowEnd* heard = engine_->fleet().heard_end(flow);
+  view.set_stale(heard == nullptr);
+  const FlowEnd& end = heard != nullptr ? *heard : flow.measured();
+  const RateSample rates = end.history.empty() ? RateSample{} : end.history.back();
   view.set_rate_bps(rates.rate_bps);
   view.set_payload_bps(rates.payload_bps);
-  view.set_ecn_ce_share(flow.measured().ecn_ce_share);
+  view.set_ecn_ce_share(end.ecn_ce_share);
   const auto reverse = flow.reverse();
   if (reverse && engine_->fleet().find(*reverse) != nullptr) view.set_reverse_id(reverse->short_id());
-  const FlowRecord& report = flow.measured().report;
+  const FlowRecord& report = end.report;
   view.set_naks(static_cast<double>(report.nak_sequence + report.nak_rnr + report.nak_other));
   view.set_duplicates(static_cast<double>(report.duplicate_packets));
   if (flow.egress) {
@@ -79,14 +82,18 @@ v1::FlowView Views::flow_view(const Flow& flow, const PlanIndex& plan, std::int6
 }
 
 Result<v1::FlowList> Views::flows(const std::string& node, std::int64_t now_ns) {
-  if (!node.empty() && engine_->fleet().node(node) == nullptr)
-    return Error{"'" + node + "' is not a host of the fabric"};
+  const Fabric& fabric = engine_->fabric();
+  const auto named = fabric.find_node(node);
+  if (!node.empty() && !named) return Error{"no node of the fabric is called '" + node + "'; 'tectl nodes' lists them"};
+  const bool crossing = named && !fabric.node(*named).is_host();
   const PlanIndex plan = index_plan();
   v1::FlowList list;
   for (const auto& [id, flow] : engine_->fleet().flows()) {
-    const bool wanted = node.empty() || node_name(engine_->fabric(), id.source) == node ||
-                        node_name(engine_->fabric(), id.destination) == node;
-    if (wanted) *list.add_flows() = flow_view(flow, plan, now_ns);
+    const bool ends_there = node_name(fabric, id.source) == node || node_name(fabric, id.destination) == node;
+    if (named && !crossing && !ends_there) continue;
+    v1::FlowView view = flow_view(flow, plan, now_ns);
+    const bool crosses = std::ranges::find(view.path(), node) != view.path().end();
+    if (!crossing || crosses) *list.add_flows() = std::move(view);
   }
   return list;
 }
@@ -122,6 +129,7 @@ std::vector<v1::PathView> Views::path_views(const AddressPair& pair, std::int64_
     double narrowest = 0;
     int fullest = 0;
     bool down = false;
+    bool drained = false;
     for (const LinkId id : options.paths[i].links) {
       const Link& link = fabric.link(id);
       if (view.nodes().empty()) view.add_nodes(fabric.node(link.from).name);
@@ -130,6 +138,7 @@ std::vector<v1::PathView> Views::path_views(const AddressPair& pair, std::int64_
       narrowest = view.links_size() == 1 ? link.capacity_bps : std::min(narrowest, link.capacity_bps);
       fullest = std::max(fullest, elastic[id]);
       down |= link.state == LinkState::kDown;
+      drained |= link.state == LinkState::kDrained;
     }
     for (const auto* ports : {&options.ports[i].ports, &options.ports[i].maybe}) {
       for (const std::uint16_t port : *ports) {
@@ -139,7 +148,11 @@ std::vector<v1::PathView> Views::path_views(const AddressPair& pair, std::int64_
     view.set_capacity_bps(narrowest);
     view.set_elastic_flows(fullest);
     const bool reachable = !choice || !view.ports().empty();
-    view.set_state(down ? "down" : reachable ? "reachable" : probing ? "probing" : "no port known");
+    view.set_state(down        ? "down"
+                   : drained   ? "drained"
+                   : reachable ? "reachable"
+                   : probing   ? "probing"
+                               : "no port known");
     views.push_back(std::move(view));
   }
   return views;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ class Views {
   [[nodiscard]] v1::SwitchList switches(std::int64_t now_ns);
   [[nodiscard]] v1::LinkList links(std::int64_t now_ns);
   [[nodiscard]] v1::Imbalance imbalance(std::int64_t now_ns);
-  /// `node`: only flows that it sends or receives; empty: all. An Error: no such host.
+  /// `node`: only flows that this host sends or receives, or that cross this switch; empty: all. An Error: no such
+  /// node.
   [[nodiscard]] Result<v1::FlowList> flows(const std::string& node, std::int64_t now_ns);
   /// Between hosts or addresses. An Error: it names nothing, or is ambiguous.
   [[nodiscard]] Result<v1::PathList> paths(const std::string& source, const std::string& destination,
@@ -43,6 +45,8 @@ class Views {
   [[nodiscard]] PlanIndex index_plan() const;
   [[nodiscard]] v1::FlowView flow_view(const Flow& flow, const PlanIndex& plan, std::int64_t now_ns);
   [[nodiscard]] std::vector<v1::PathView> path_views(const AddressPair& pair, std::int64_t now_ns);
+  /// What operators drained, and how that reads.
+  [[nodiscard]] std::map<LinkId, std::string> drains(std::int64_t now_ns) const;
   [[nodiscard]] std::vector<int> elastic_flows_by_link(std::int64_t now_ns);
   /// IP bits/s measured, of flows whose path is known.
   [[nodiscard]] std::vector<double> load_by_link();

@@ -69,6 +69,7 @@ v1::NodeList Views::nodes(std::int64_t now_ns) {
     if (agent->connected && agent->reported_ns != 0) {
       view.set_report_age_s(static_cast<double>(now_ns - agent->reported_ns) / kNsPerS);
     }
+    if (!agent->connected) continue;  // what it could observe is history
     for (const v1::Source& source : agent->hello.sources()) {
       v1::SourceView& shown = *view.add_sources();
       shown.set_name(source.name());
@@ -100,10 +101,22 @@ std::vector<double> Views::load_by_link() {
   return load;
 }
 
+std::map<LinkId, std::string> Views::drains(std::int64_t now_ns) const {
+  std::map<LinkId, std::string> drains;
+  for (const v1::OverrideView& one : engine_->overrides().all()) {
+    if (one.kind() != Overrides::kDrain) continue;
+    const auto links = links_to_drain(engine_->fabric(), one.target());
+    if (!links) continue;
+    for (const LinkId link : *links) drains.emplace(link, describe(one, engine_->wall_s(now_ns)));
+  }
+  return drains;
+}
+
 v1::LinkList Views::links(std::int64_t now_ns) {
   const Fabric& fabric = engine_->fabric();
   const std::vector<double> load = load_by_link();
   const std::vector<int> elastic = elastic_flows_by_link(now_ns);
+  const std::map<LinkId, std::string> drained = drains(now_ns);
   v1::LinkList list;
   for (LinkId id = 0; id < fabric.links().size(); ++id) {
     const Link& link = fabric.link(id);
@@ -116,6 +129,7 @@ v1::LinkList Views::links(std::int64_t now_ns) {
     if (health.since_ns != 0) view.set_since_s(engine_->wall_s(health.since_ns));
     view.set_evidence(health.evidence);
     view.set_takes_flows(takes_flows(link));
+    if (const auto drain = drained.find(id); drain != drained.end()) view.set_drained(drain->second);
     view.set_elastic_flows(elastic[id]);
     view.set_load_bps(load[id]);
     view.set_utilisation(load[id] / link.capacity_bps);

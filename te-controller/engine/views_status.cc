@@ -19,10 +19,16 @@ v1::Status Views::status(std::int64_t now_ns) {
   status.set_uptime_s(static_cast<double>(now_ns - engine_->started_ns()) / kNsPerS);
   status.set_nodes(static_cast<int>(engine_->fabric().nodes().size()));
   status.set_links(static_cast<int>(engine_->fabric().links().size()));
-  int connected = 0;
-  for (const auto& [name, node] : engine_->fleet().nodes()) connected += node.connected ? 1 : 0;
-  status.set_agents_connected(connected);
-  status.set_agents_expected(static_cast<int>(engine_->fleet().nodes().size()));
+  for (const Node& node : engine_->fabric().nodes()) {
+    const FleetNode* agent = engine_->fleet().node(node.name);
+    const int connected = agent != nullptr && agent->connected ? 1 : 0;
+    if (node.is_host()) {
+      status.set_agents_expected(status.agents_expected() + 1);
+      status.set_agents_connected(status.agents_connected() + connected);
+    } else {
+      status.set_switch_agents_connected(status.switch_agents_connected() + connected);
+    }
+  }
   int elastic = 0;
   int known = 0;
   std::size_t not_counted = 0;

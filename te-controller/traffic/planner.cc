@@ -34,6 +34,7 @@ class Planner {
     plan_.slowest_after_moves_bps = slowest(plan_.rate_after_moves_bps);
     plan_.slowest_goal_bps = slowest(plan_.rate_goal_bps);
     plan_.moves = background_off_closed_links(fabric_, input_);
+    plan_.moves_to_goal += plan_.moves.size();
     describe_moves(fabric_, input_, problem_, now_, goal, order, plan_);
     describe_outcome(input_, plan_);
     return std::move(plan_);

@@ -70,7 +70,7 @@ struct PlannedMove {
 struct Plan {
   std::vector<PlannedMove>
       moves;  ///< of this cycle, in the order to make them; no prefix is worse than now where possible
-  std::size_t moves_to_goal = 0;             ///< of the whole plan, of which `moves` is the beginning
+  std::size_t moves_to_goal = 0;             ///< of the whole plan, of which `moves` is a part
   std::vector<double> rate_now_bps;          ///< by flow, predicted; 0 for background and unknown path
   std::vector<double> rate_after_moves_bps;  ///< after `moves`
   std::vector<double> rate_goal_bps;         ///< after the whole plan

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 
 from product import Product
-from product_test import MESSAGE_BYTES, Scene
+from product_test import CALM_RATE, CALM_WINDOW, MESSAGE_BYTES, RING, Scene
 from support import PROGRAMS, make_lab
 from te_lab import Traffic, wait_for
 
@@ -16,9 +16,10 @@ UNDER_WAY = ("proposed", "sent", "programmed")
 
 @contextmanager
 def counted_from_the_first_packet():
-    """The quickstart's ring, with traffic that begins under the agents' eyes."""
-    with make_lab(hosts=8, leaves=2, spines=4, rate="50mbit", mtu=4500, seed=1) as lab, Product(lab, PROGRAMS) as product:
-        yield Scene(lab, Traffic(lab, pattern="ring", qps=2, message_bytes=MESSAGE_BYTES, **PATIENT), product)
+    """The quickstart's ring, calmer, with traffic that begins under the agents' eyes."""
+    with make_lab(**RING | {"rate": CALM_RATE}) as lab, Product(lab, PROGRAMS) as product:
+        traffic = Traffic(lab, pattern="ring", qps=2, message_bytes=MESSAGE_BYTES, window_packets=CALM_WINDOW, **PATIENT)
+        yield Scene(lab, traffic, product)
 
 
 class Books:

@@ -53,7 +53,7 @@ class FullDisk(unittest.TestCase):
         return any("database or disk is full" in warning for warning in here.status().get("warnings", []))
 
     def test_only_what_must_be_is_moved_until_decisions_can_be_stored_again(self):
-        with small_disk() as disk, scene(traffic_options=PATIENT, state=disk / "state.db") as here:
+        with small_disk() as disk, scene(calm=True, traffic_options=PATIENT, state=disk / "state.db") as here:
             here.product.wait_for_first_reports(len(here.flows))
             filler = fill(disk)
             here.product.act(True)
@@ -74,7 +74,7 @@ class FullDisk(unittest.TestCase):
             self.assertEqual(here.status()["mode"], "act")
 
     def test_a_controller_comes_back_on_a_full_disk(self):
-        with small_disk() as disk, scene(state=disk / "state.db") as here:
+        with small_disk() as disk, scene(calm=True, state=disk / "state.db") as here:
             here.act_until_converged()
             here.wait_settled()
             steered = {key: flow["wire_port"] for key, flow in here.steered().items()}
@@ -99,7 +99,7 @@ class StandStill(unittest.TestCase):
         here.product.wait_for_first_reports(len(here.flows))
 
     def test_agents_go_on_and_nothing_moves_afterwards(self):
-        with scene() as here:
+        with scene(calm=True) as here:
             here.act_until_converged()
             here.wait_settled()
             steered = {key: flow["wire_port"] for key, flow in here.steered().items()}
@@ -116,7 +116,7 @@ class StandStill(unittest.TestCase):
             self.assertEqual(here.status().get("rollbacks_total", 0), 0)
 
     def test_moves_that_were_on_their_way_are_not_taken_back(self):
-        with scene() as here:
+        with scene(calm=True) as here:
             here.product.wait_for_first_reports(len(here.flows))
             here.product.act(True)
             wait_for(lambda: here.status().get("moves_total"), 10, "nothing is moved")

@@ -81,7 +81,7 @@ class Site:
         self.socket = self.directory / "api.sock"
         self.log = self.directory / "controller.log"
         self.tokens = self.directory / "tokens.yaml"
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(("TECTL_", "TE_API"))}
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("TECTL_")}
         self.process = None
         self.certs("init", "--san", "127.0.0.1")
         self.tokens.write_text("tokens: []\n")

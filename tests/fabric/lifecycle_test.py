@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -150,6 +151,22 @@ class Lifecycle(unittest.TestCase):
         program.communicate()
         wait_for(lambda: not left_over(identifier), 10, "the lab outlives its program")
 
+    def test_a_program_that_is_interrupted_leaves_no_half_built_lab(self):
+        for number, wait_s in enumerate((0.0, 0.1, 0.3, 0.6, 1.0, 2.0)):
+            with self.subTest(wait_s=wait_s):
+                identifier = self.new_id()
+                program = subprocess.Popen(["/usr/bin/python3", "-c", BUILD_A_LAB, DEMO, TE_LAB, identifier],
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+                wait_for(lambda: left_over(identifier), 10, "no lab is begun")
+                end = time.monotonic() + wait_s
+                wait_for(lambda: time.monotonic() > end, 10, "")
+                if number % 2:
+                    program.send_signal(signal.SIGINT)
+                else:
+                    os.killpg(program.pid, signal.SIGINT)   # as Ctrl-C does
+                program.wait(30)
+                wait_for(lambda: not left_over(identifier), 10, "half a lab outlives its program")
+
     def test_the_topology_file_has_no_seed_and_no_routes(self):
         with make_lab(hosts=2, spines=2, seed=424242) as lab:
             text = (lab.directory / "topology.yaml").read_text()
@@ -240,6 +257,14 @@ from te_lab import Lab, Traffic
 with Lab(sys.argv[2], sys.argv[3], hosts=2, spines=1) as lab:
     traffic = Traffic(lab, pattern="pairs")
     print("up", flush=True)
+    time.sleep(60)
+"""
+
+BUILD_A_LAB = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from te_lab import Lab
+with Lab(sys.argv[2], sys.argv[3], hosts=16, leaves=4, spines=4):
     time.sleep(60)
 """
 

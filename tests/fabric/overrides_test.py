@@ -12,7 +12,7 @@ class Drain(unittest.TestCase):
         return next(one for one in here.product.get("/v1/switches")["switches"] if one["name"] == switch)["elastic_flows"]
 
     def test_flows_leave_a_spine_at_once_and_come_back_when_the_time_is_over(self):
-        with scene() as here:
+        with scene(calm=True) as here:
             here.act_until_converged()
             here.wait_settled()
             self.assertGreater(self.flows_over(here, "spine2"), 0)

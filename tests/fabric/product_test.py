@@ -13,7 +13,7 @@ import ideal
 import path_map
 from capture import capture
 from icrc import carried, computed, destination_qpn, roce_packets, source_port
-from measure import Endpoints, converged_at
+from measure import ConvergenceWatch, Endpoints
 from product import Product
 from support import PROGRAMS, make_lab
 from te_lab import LabError, Traffic, wait_for
@@ -21,6 +21,8 @@ from te_lab import LabError, Traffic, wait_for
 MESSAGE_BYTES = 65536
 WINDOW_PACKETS = 16
 BAR = 0.95
+RING = {"hosts": 8, "leaves": 2, "spines": 4, "rate": "50mbit", "mtu": 4500, "seed": 1}
+CALM_RATE, CALM_WINDOW = "20mbit", 8     # for files that run two at a time
 
 
 class Scene:
@@ -43,14 +45,14 @@ class Scene:
 
     def wait_converged(self, from_s, hold_s=2.0, seconds=20):
         """Seconds from `from_s` until every flow had its share of the ideal and kept it for `hold_s`."""
+        convergence = ConvergenceWatch(self.endpoints, self.flows, from_s, BAR * self.ideal_bps, hold_s)
         found = []
 
         def done():
             self.traffic.check()
             self.endpoints.update()
-            begin = converged_at(self.endpoints, self.flows, from_s, BAR * self.ideal_bps, hold_s)
-            found.append(begin)
-            return begin is not None
+            found.append(convergence.look())
+            return found[-1] is not None
 
         try:
             wait_for(done, seconds, "the slowest flow did not reach its share of the ideal")
@@ -82,18 +84,19 @@ class Scene:
 
 
 @contextmanager
-def scene(qp_source="file", spec=None, traffic_options=None, prepare=lambda lab: None, **product_options):
-    """`spec`: what the lab has unlike the quickstart's; `prepare(lab)` runs before the product starts."""
-    with make_lab(**{"hosts": 8, "leaves": 2, "spines": 4, "rate": "50mbit", "mtu": 4500, "seed": 1} | (spec or {})) as lab:
+def scene(qp_source="file", spec=None, traffic_options=None, prepare=lambda lab: None, calm=False, **product_options):
+    """`spec`: what the lab has unlike the quickstart's; `prepare(lab)` runs before the product starts. `calm`: less traffic."""
+    with make_lab(**RING | ({"rate": CALM_RATE} if calm else {}) | (spec or {})) as lab:
         prepare(lab)
-        traffic = Traffic(lab, pattern="ring", qps=2, message_bytes=MESSAGE_BYTES, **(traffic_options or {}))
+        options = ({"window_packets": CALM_WINDOW} if calm else {}) | (traffic_options or {})
+        traffic = Traffic(lab, pattern="ring", qps=2, message_bytes=MESSAGE_BYTES, **options)
         with Product(lab, PROGRAMS, qp_source, **product_options) as product:
             yield Scene(lab, traffic, product)
 
 
 def cold_start(seed):
     """Seconds to converge when the product acts before there is traffic: from when every agent has reported its flows."""
-    with make_lab(hosts=8, leaves=2, spines=4, rate="50mbit", mtu=4500, seed=seed) as lab, Product(lab, PROGRAMS) as product:
+    with make_lab(**RING | {"seed": seed}) as lab, Product(lab, PROGRAMS) as product:
         product.act(True)
         stage = Scene(lab, Traffic(lab, pattern="ring", qps=2, message_bytes=MESSAGE_BYTES), product)
         reported_s = product.wait_for_first_reports(len(stage.flows))

@@ -5,13 +5,14 @@ import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
 import ideal
 import path_map
 from capture import capture
 from icrc import carried, computed, roce_packets
 from measure import Endpoints
-from support import make_lab, placed_on, ring_flows
+from support import make_lab, placed_on, ring_flows, te_lab
 from te_lab import Traffic, wait_for
 
 MESSAGE_BYTES = 65536
@@ -32,6 +33,40 @@ def first_delivery_s(endpoints, flow):
     """When the first message bytes of a flow were seen to have arrived."""
     series = endpoints.series[flow.destination, flow.destination_qpn, "goodput_bytes"]
     return next(time_s for time_s, value in zip(series.times, series.values) if value > 0)
+
+
+class StatsFiles(unittest.TestCase):
+    """What endpoints write is read whole while its files are rotated."""
+
+    def test_no_line_is_lost_when_a_new_file_takes_the_place_of_a_full_one(self):
+        with tempfile.TemporaryDirectory() as directory:
+            lab = SimpleNamespace(directory=Path(directory), names=lambda kind: ["h1"])
+            path = lab.directory / "stats" / "h1.jsonl"
+            path.parent.mkdir()
+            path.write_text(self.line(1))
+            endpoints = Endpoints(lab)
+            self.assertEqual(endpoints.update().count("messages_completed"), 1)
+            with open(path, "a", encoding="ascii") as file:
+                file.write(self.line(2))
+            path.rename(path.with_suffix(".jsonl.1"))
+            self.assertEqual(endpoints.update().count("messages_completed"), 1)     # there is no file for an instant
+            path.write_text("".join(self.line(number) for number in range(3, 20)))
+            endpoints.update()
+            self.assertEqual(endpoints.series["h1", 7, "messages_completed"].values, list(range(1, 20)))
+
+    @staticmethod
+    def line(number):
+        counters = dict.fromkeys(Endpoints.COUNTERS, number)
+        sample = {"t_ns": number * 10**8, "icrc_errors": 0, "malformed": 0, "receive_drops": 0, "qps": [{"qpn": 7} | counters]}
+        return json.dumps(sample) + "\n"
+
+    def test_what_cannot_be_meant_is_refused(self):
+        with make_lab(hosts=2, spines=1) as lab:
+            for option, value in (("--seconds", "-1"), ("--seconds", "nan"), ("--seconds", "inf"), ("--qps", "0")):
+                with self.subTest(option=option, value=value):
+                    refused = te_lab("traffic", "--id", lab.id, option, value)
+                    self.assertIn(refused.returncode, (1, 2))
+                    self.assertIn(option, refused.stderr)
 
 
 class PlacedTraffic(unittest.TestCase):

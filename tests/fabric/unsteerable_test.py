@@ -21,7 +21,7 @@ class Unsteerable(unittest.TestCase):
 
     def check(self, switch, mode, expected, forbidden):
         """`forbidden(move)`: a move that must not happen while the switch is in `mode`."""
-        with scene(prepare=lambda lab: lab.switch(switch, mode)) as here:
+        with scene(calm=True, prepare=lambda lab: lab.switch(switch, mode)) as here:
             here.product.act(True)
             begin = time.monotonic()
             wait_for(lambda: self.ecmp(here, switch) == expected, RECOGNISED_S, f"{switch} in mode {mode} is not recognised")

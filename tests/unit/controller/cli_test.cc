@@ -9,6 +9,7 @@
 #include <string>
 
 #include "te-controller/cli/api_client.h"
+#include "te-controller/cli/call.h"
 #include "te-controller/cli/command_tree.h"
 #include "te-controller/cli/identity_commands.h"
 #include "te-controller/cli/output.h"
@@ -62,9 +63,56 @@ TEST(Render, MarksTheOptionAFlowIsOn) {
 
 TEST(Render, SaysSoWhenThereIsNothing) {
   EXPECT_EQ(render(v1::MoveList(), false), "no moves yet\n");
-  EXPECT_EQ(render(v1::FlowList(), false), "no RoCE flows seen\n");
+  EXPECT_EQ(render(v1::FlowList(), false), "no RoCE flows\n");
   EXPECT_NE(render(v1::PlanView(), false).find("nothing to move\n"), std::string::npos);
   EXPECT_NE(render(v1::Imbalance(), false).find("no data flow with a known path"), std::string::npos);
+}
+
+TEST(Render, TellsLinksThatOperatorsDrained) {
+  v1::LinkList list;
+  v1::LinkView& well = *list.add_links();
+  well.set_state("healthy");
+  well.set_drained("drained by alice until it is taken back: new optics");
+  v1::LinkView& lossy = *list.add_links();
+  lossy.set_state("suspect");
+  lossy.set_evidence("1 flow over it lost 1 %");
+  lossy.set_drained("drained by bob for 30 min more");
+  const std::string text = render(list, false);
+  EXPECT_EQ(text.find("healthy"), std::string::npos) << text;
+  EXPECT_NE(text.find("suspect, drained"), std::string::npos) << text;
+  EXPECT_NE(text.find("drained by alice until it is taken back: new optics\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 flow over it lost 1 %; drained by bob for 30 min more\n"), std::string::npos) << text;
+}
+
+TEST(Render, MarksFiguresOfFlowsThatNobodyReports) {
+  v1::FlowList list;
+  list.add_flows()->set_rate_bps(5e6);
+  EXPECT_EQ(render(list, false).find("was "), std::string::npos);
+  list.mutable_flows(0)->set_stale(true);
+  EXPECT_NE(render(list, false).find("was 5 Mbit/s"), std::string::npos);
+}
+
+TEST(Render, TellsOfEveryMoveWhatWouldHaveRefutedIt) {
+  v1::MoveList list;
+  v1::MoveView& move = *list.add_moves();
+  move.set_refuted_by("a probe that goes otherwise");
+  move.set_outcome("flow: 5 Mbit/s before, 9 Mbit/s after");
+  const std::string text = render(list, false);
+  EXPECT_NE(text.find("wrong if: a probe that goes otherwise\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("seen: flow: 5 Mbit/s before"), std::string::npos) << text;
+}
+
+TEST(Render, ShowsNotesAboutADrain) {
+  v1::OverrideList list;
+  list.add_notes("mode is observe");
+  EXPECT_NE(render(list, false).find("note: mode is observe\n"), std::string::npos);
+}
+
+TEST(RunCall, RepeatsNothingThatChangesSomething) {
+  CallOptions options;
+  options.api = "unix:/nonexistent/api.sock";
+  options.watch_s = 0.1;
+  EXPECT_EQ(run_call(options, {.method = "POST", .path = "/v1/pause", .render = nullptr}), kUsage);
 }
 
 TEST(Render, TellsWhatAnUnevenTierCosts) {

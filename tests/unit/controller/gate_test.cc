@@ -102,7 +102,7 @@ TEST_F(GateTest, ARoleMayDoItsPartAndNoMore) {
 
 TEST_F(GateTest, ACallNobodyKnowsNeedsTheHighestRole) {
   EXPECT_EQ(by_certificate("alice", "POST", "/v1/whatever").status, 403);
-  EXPECT_EQ(by_certificate("alice", "DELETE", "/v1/act").status, 400);
+  EXPECT_EQ(by_certificate("alice", "DELETE", "/v1/act").status, 405);
   EXPECT_EQ(role_needed("POST", "/v1/whatever"), Role::kIsolate);
   EXPECT_EQ(role_needed("POST", "/v1/drain"), Role::kOperate);
 }

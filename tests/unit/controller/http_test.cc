@@ -34,6 +34,9 @@ TEST(Target, IsSplitIntoPathAndDecodedQuery) {
   EXPECT_FALSE(parse_target("GET", "no-slash"));
   EXPECT_FALSE(parse_target("GET", "/a%2"));
   EXPECT_FALSE(parse_target("GET", "/a?b=%zz"));
+  const auto twice = parse_target("POST", "/v1/act?on=true&on=false");
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().message, "'on' is given twice");
 }
 
 class ApiTest : public ::testing::Test {
@@ -113,9 +116,9 @@ TEST_F(ApiTest, PrintsEveryPrimitiveFieldUnderItsProtoName) {
 }
 
 TEST_F(ApiTest, AnswersEveryViewOfAnEmptyFleet) {
-  for (const char* target :
-       {"/v1/status", "/v1/nodes", "/v1/links", "/v1/flows", "/v1/flows?node=h1", "/v1/plan", "/v1/switches",
-        "/v1/imbalance", "/v1/overrides", "/v1/moves?limit=5", "/v1/paths?source=h1&destination=10.2.1.2"}) {
+  for (const char* target : {"/v1/status", "/v1/nodes", "/v1/links", "/v1/flows", "/v1/flows?node=h1",
+                             "/v1/flows?node=spine1", "/v1/plan", "/v1/switches", "/v1/imbalance", "/v1/overrides",
+                             "/v1/moves?limit=5", "/v1/paths?source=h1&destination=10.2.1.2"}) {
     EXPECT_EQ(ask("GET", target).status, 200) << target;
   }
   EXPECT_NE(ask("GET", "/v1/paths?source=h1&destination=10.2.1.2").body.find("no flow runs between them"),
@@ -132,8 +135,18 @@ TEST_F(ApiTest, DrainsAndTakesBackInTheNameOfWhoAsks) {
     EXPECT_NE(drained.body.find(part), std::string::npos) << part << " in " << drained.body;
   EXPECT_EQ(woken_, 1);
   EXPECT_NE(ask("GET", "/v1/status").body.find("leaf1:spine1 is drained by alice"), std::string::npos);
-  EXPECT_EQ(ask("GET", "/v1/overrides").body, drained.body);
-  EXPECT_NE(ask("POST", "/v1/undrain?target=leaf1:spine1").body.find("\"overrides\":[]"), std::string::npos);
+  EXPECT_NE(drained.body.find("\"notes\":[\"mode is observe: flows stay on it until 'tectl act on'\"]"),
+            std::string::npos)
+      << drained.body;
+  EXPECT_NE(ask("GET", "/v1/overrides").body.find("\"notes\":[]"), std::string::npos);
+  const std::string links = ask("GET", "/v1/links").body;
+  EXPECT_NE(links.find("\"drained\":\"drained by alice for "), std::string::npos) << links;
+  EXPECT_NE(ask("GET", "/v1/paths?source=h1&destination=10.2.1.2").body.find("\"state\":\"drained\""),
+            std::string::npos);
+  const std::string again = ask("POST", "/v1/drain?target=spine1:leaf1").body;  // the same cable, by its other end
+  EXPECT_NE(again.find("it takes the place of an older one: drained by alice for "), std::string::npos) << again;
+  EXPECT_EQ(engine_.overrides().all().size(), 1U);
+  EXPECT_NE(ask("POST", "/v1/undrain?target=spine1:leaf1").body.find("\"overrides\":[]"), std::string::npos);
   EXPECT_EQ(ask("POST", "/v1/undrain?target=leaf1:spine1").status, 409);
   EXPECT_EQ(ask("POST", "/v1/drain?target=h1").status, 409);
   EXPECT_EQ(ask("POST", "/v1/drain").status, 400);
@@ -149,15 +162,15 @@ TEST_F(ApiTest, SaysWhatIsWrongWithACall) {
   EXPECT_EQ(ask("GET", "/v1/nothing").status, 404);
   EXPECT_EQ(ask("GET", "/v1/explain").status, 400);
   EXPECT_EQ(ask("GET", "/v1/explain?flow=zz").status, 404);
-  EXPECT_EQ(ask("GET", "/v1/flows?node=spine1").status, 404);
+  EXPECT_EQ(ask("GET", "/v1/flows?node=spine99").status, 404);
   EXPECT_EQ(ask("GET", "/v1/paths?source=h1").status, 400);
   EXPECT_EQ(ask("GET", "/v1/paths?source=h1&destination=nobody").status, 404);
   EXPECT_EQ(ask("GET", "/v1/moves?limit=many").status, 400);
   EXPECT_EQ(ask("GET", "/v1/events?after=-1").status, 400);
-  EXPECT_EQ(ask("PUT", "/v1/act?on=true").status, 400);
+  EXPECT_EQ(ask("PUT", "/v1/act?on=true").status, 405);
   EXPECT_EQ(ask("POST", "/v1/act").status, 400);
   EXPECT_EQ(ask("POST", "/v1/resume").status, 409);
-  EXPECT_EQ(ask("GET", "/v1/nothing\"quoted").body, "{\"error\":\"nothing at /v1/nothing\\\"quoted\"}\n");
+  EXPECT_EQ(ask("GET", "/v1/nothing\"quoted").body, "{\"error\":\"nothing to GET at /v1/nothing\\\"quoted\"}\n");
   EXPECT_EQ(woken_, 0);
 }
 

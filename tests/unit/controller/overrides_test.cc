@@ -91,6 +91,13 @@ TEST(LinksToDrain, AreOfSwitchesAndBothDirections) {
   EXPECT_NE(links_to_drain(fabric, "h1").error().message.find("no other way"), std::string::npos);
 }
 
+TEST(DrainName, IsTheSameFromBothEndsOfACable) {
+  const Fabric fabric = build_clos({});
+  EXPECT_EQ(drain_name(fabric, "leaf1:spine1"), "leaf1:spine1");
+  EXPECT_EQ(drain_name(fabric, "spine1:leaf1"), "leaf1:spine1");
+  for (const char* other : {"spine1", "nobody:x", "leaf1:x", "", ":"}) EXPECT_EQ(drain_name(fabric, other), other);
+}
+
 TEST(CutOff, NamesHostsWithoutAWay) {
   const Fabric fabric = build_clos({.leaves = 2, .hosts_per_leaf = 2, .spines = 2});
   Routing routing(fabric);
@@ -131,10 +138,14 @@ class Obeys : public ::testing::Test {
 
 TEST_F(Obeys, FlowsLeaveADrainedSpineInOnePlanAndComeBackWhenItsTimeIsOver) {
   ASSERT_GT(flows_over("spine2"), 0);
+  EXPECT_EQ(Views(engine()).flows("nobody", simulation.now()).error().message,
+            "no node of the fabric is called 'nobody'; 'tectl nodes' lists them");
+  EXPECT_GE(Views(engine()).flows("spine2", simulation.now())->flows_size(), flows_over("spine2"));
   const int before = engine().ledger().total();
   ASSERT_TRUE(engine().drain(order("spine2", 20), false, simulation.now()));
   simulation.run_for(300 * kMs);
   EXPECT_EQ(flows_over("spine2"), 0);
+  EXPECT_EQ(Views(engine()).flows("spine2", simulation.now())->flows_size(), 0);
   const int moved = engine().ledger().total();
   EXPECT_GT(moved, before);
   for (int i = 0; i < 150; ++i) {

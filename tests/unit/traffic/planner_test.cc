@@ -349,6 +349,8 @@ TEST_F(QuickstartPlan, BackgroundLeavesADownLinkAndNoOther) {
   EXPECT_TRUE(move->forced);
   for (const LinkId id : instance.input.paths.links(move->to_path)) EXPECT_NE(id, link("leaf1", "spine1"));
   EXPECT_EQ(move->reason, "leaf1:spine1 -> spine1:leaf1 is down");
+  EXPECT_GE(found.moves_to_goal, found.moves.size());
+  EXPECT_FALSE(has_note(found, "more move")) << "moves of background are no moves that are left";
 }
 
 }  // namespace
