@@ -119,7 +119,8 @@ void Agent::leave_ended_namespaces() {
   for (const std::string& netns : namespaces_.ended()) {
     host_->leave(netns);
     links_.leave(netns);
-    if (const auto prober = probers_.find(netns); prober != probers_.end()) prober->second->stop();
+    if (const auto prober = probers_.find(netns); prober != probers_.end())
+      prober->second->stop("network namespace " + netns + " ended");
     namespaces_.leave(netns);
   }
 }

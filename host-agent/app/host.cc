@@ -61,6 +61,17 @@ Host::Host(const AgentConfig& config, NetNamespaces& namespaces, BpfDatapath dat
   set_tcx(sources_, config.attach, BpfDatapath::probe_permission(), BpfDatapath::probe_tcx());
 }
 
+/// What an earlier agent with another list of interfaces left on them.
+void Host::release_others() {
+  std::set<BpfDatapath::Place> kept;
+  for (const NicPort& port : ports_) {
+    if (port.ifindex != 0 && port.sends_by.empty()) kept.insert({port.ifindex, namespaces_.number_of(port.name.netns)});
+  }
+  const auto released = datapath_.keep_only(kept);
+  if (!released) spdlog::warn("programs of an earlier run may stay on other interfaces: {}", released.error().message);
+  others_released_ = true;
+}
+
 void Host::attach_all() {
   std::string done;
   std::string failed;
@@ -112,7 +123,9 @@ void Host::check_ports(std::int64_t now_ns) {
   const bool first = ports_.empty();
   if (first) ports_ = ports_of(config_.interfaces);
   const std::vector<NicPort> before = ports_;
-  if (auto read = read_nic_ports(ports_, namespaces_); !read) spdlog::warn("{}", read.error().message);
+  const auto read = read_nic_ports(ports_, namespaces_);
+  if (!read) spdlog::warn("{}", read.error().message);
+  if (read && !others_released_) release_others();
   bool appeared = first;
   for (std::size_t i = 0; i < before.size(); ++i) {
     appeared |= ports_[i].ifindex != before[i].ifindex;

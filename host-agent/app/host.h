@@ -72,6 +72,7 @@ class Host {
  private:
   Host(const AgentConfig& config, NetNamespaces& namespaces, BpfDatapath datapath);
 
+  void release_others();
   void attach_all();
   Result<AttachMode> attach(const NicPort& port);
   void poll_queue_pairs(std::int64_t now_ns);
@@ -99,6 +100,7 @@ class Host {
   Counts counts_;
   std::int64_t steered_ns_ = 0;
   std::int64_t attached_ns_ = 0;
+  bool others_released_ = false;
   std::vector<v1::AgentEvent> events_;
 };
 

@@ -134,16 +134,19 @@ int cleanup(const AgentConfig& config) {
   const auto lock = InstanceLock::take(config);
   if (!lock) return fail(with_context(lock.error(), "clean up"));
   NetNamespaces namespaces(config.interfaces);
+  bool is_whole = true;
   for (const NicName& nic : config.interfaces) {
-    // By TCX, what is attached there goes all the same.
-    if (const auto entered = namespaces.run_in(nic.netns, [] {}); !entered)
-      spdlog::warn("filters of clsact may stay on {}: {}", to_string(nic), entered.error().message);
+    const auto entered = namespaces.run_in(nic.netns, [] {});
+    if (entered) continue;
+    is_whole = false;  // by TCX, what is attached there goes all the same
+    spdlog::warn("filters of clsact may stay on {}: {}", to_string(nic), entered.error().message);
   }
-  if (auto removed = BpfDatapath::cleanup(datapath_options(config, namespaces)); !removed) return fail(removed.error());
+  if (auto removed = BpfDatapath::cleanup(datapath_options(config, namespaces)); !removed)
+    return fail(with_context(removed.error(), "clean up"));
   std::error_code not_empty;
   std::filesystem::remove(config.bpffs + "/roce-te", not_empty);
   spdlog::info("removed the programs of {}", config.node);
-  return kDone;
+  return is_whole ? kDone : kFailed;
 }
 
 }  // namespace

@@ -76,6 +76,10 @@ void ProbeScheduler::fail(std::uint64_t id, const std::string& why) {
   order->unresolved = 0;
 }
 
+void ProbeScheduler::fail_all(const std::string& why) {
+  for (Order& order : orders_) fail(order.ask.id, why);
+}
+
 std::optional<Probe> ProbeScheduler::next(std::int64_t now_ns) {
   for (std::size_t i = 0; i < orders_.size(); ++i) {
     turn_ = (turn_ + 1) % orders_.size();

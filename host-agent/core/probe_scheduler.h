@@ -72,6 +72,7 @@ class ProbeScheduler {
   std::optional<Probe> next(std::int64_t now_ns);
   /// The order cannot go on (its packets cannot be sent).
   void fail(std::uint64_t id, const std::string& why);
+  void fail_all(const std::string& why);
   /// Takes an answer; false when it belongs to no probe of ours. A late answer still counts as one. That there is no
   /// way on counts only when another node than the sender says so: the sender's own kernel says it of a neighbour that
   /// is silent.

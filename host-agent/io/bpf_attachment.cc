@@ -11,6 +11,7 @@
 #include <climits>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -30,6 +31,7 @@ namespace fs = std::filesystem;
 constexpr auto kTcxIngress = static_cast<bpf_attach_type>(46);
 constexpr auto kTcxEgress = static_cast<bpf_attach_type>(47);
 constexpr std::uint32_t kLinkTypeTcx = 11;
+constexpr std::size_t kTcxMost = 64;  // programs of one hook (Linux 6.6 include/linux/bpf_mprog.h)
 
 constexpr std::string_view kLinkPrefix = "tcx_";
 constexpr std::string_view kElsewhere = "_at_";
@@ -53,17 +55,38 @@ std::string place_of(const BpfHook& hook) {
   return hook.netns == 0 ? index : index + std::string(kElsewhere) + std::to_string(hook.netns);
 }
 
-std::string link_path(const std::string& pin_directory, const BpfHook& hook) {
-  return pin_directory + "/" + std::string(kLinkPrefix) + name_of(hook.direction) + "_" + place_of(hook);
+std::string link_name(const BpfHook& hook) {
+  return std::string(kLinkPrefix) + name_of(hook.direction) + "_" + place_of(hook);
 }
 
-/// Whether the link runs this program on this interface; the index reads 0 once the interface is gone.
+std::string link_path(const std::string& pin_directory, const BpfHook& hook) {
+  return pin_directory + "/" + link_name(hook);
+}
+
+bpf_attach_type tcx_type(FlowDirection direction) {
+  return direction == FlowDirection::kEgress ? kTcxEgress : kTcxIngress;
+}
+
+/// Whether a program is attached by TCX to the interface that has the hook's index in this network namespace now.
+bool runs_on(const BpfHook& hook, std::uint32_t wanted_program_id) {
+  std::array<std::uint32_t, kTcxMost> ids{};
+  auto count = static_cast<std::uint32_t>(ids.size());
+  // The argument is called a file descriptor, and is an interface index where the type is TCX.
+  if (bpf_prog_query(static_cast<int>(hook.ifindex), tcx_type(hook.direction), 0, nullptr, ids.data(), &count) != 0) {
+    return false;
+  }
+  return std::find(ids.begin(), ids.begin() + count, wanted_program_id) != ids.begin() + count;
+}
+
+/// Whether the link runs this program on this interface; the index reads 0 once the interface is gone. A NIC that was
+/// moved to another namespace keeps its index there: then the interface here that has the index is asked.
 bool link_is_in_force(int link_fd, const BpfHook& hook, std::uint32_t wanted_program_id) {
   bpf_link_info info{};
   std::uint32_t size = sizeof info;
   if (bpf_obj_get_info_by_fd(link_fd, &info, &size) != 0) return false;
   // Of a TCX link, the first field of the union is the interface index, as it is of an XDP link.
-  return info.type == kLinkTypeTcx && info.prog_id == wanted_program_id && info.xdp.ifindex == hook.ifindex;
+  return info.type == kLinkTypeTcx && info.prog_id == wanted_program_id && info.xdp.ifindex == hook.ifindex &&
+         runs_on(hook, wanted_program_id);
 }
 
 Result<void> remove_link(const std::string& path) {
@@ -166,9 +189,8 @@ Result<void> attach_tcx(const std::string& pin_directory, const BpfHook& hook, i
     if (bpf_link_update(pinned.get(), program_fd, nullptr) == 0 && link_is_in_force(pinned.get(), hook, *id)) return {};
   }
   if (auto removed = remove_link(path); !removed) return removed;
-  const bpf_attach_type type = hook.direction == FlowDirection::kEgress ? kTcxEgress : kTcxIngress;
   const BpfMessages messages;
-  const UniqueFd link(bpf_link_create(program_fd, static_cast<int>(hook.ifindex), type, nullptr));
+  const UniqueFd link(bpf_link_create(program_fd, static_cast<int>(hook.ifindex), tcx_type(hook.direction), nullptr));
   if (!link) return messages.error("attach by TCX to " + describe(hook), errno);
   if (bpf_obj_pin(link.get(), path.c_str()) != 0) return errno_error("pin " + path);
   return {};
@@ -223,17 +245,14 @@ Result<void> replace_filters(std::span<const std::uint32_t> old_ids, int egress_
   return {};
 }
 
-Result<void> release_links_elsewhere(const std::string& pin_directory, std::span<const std::uint64_t> kept) {
+Result<void> release_other_links(const std::string& pin_directory, std::span<const BpfHook> kept) {
+  std::set<std::string> kept_names;
+  for (const BpfHook& hook : kept) kept_names.insert(link_name(hook));
   std::error_code error;
   std::vector<fs::path> left;
   for (const auto& entry : fs::directory_iterator(pin_directory, error)) {
     const std::string name = entry.path().filename();
-    const std::size_t elsewhere = name.find(kElsewhere);
-    if (!name.starts_with(kLinkPrefix) || elsewhere == std::string::npos) continue;
-    const auto is_here = [&](std::uint64_t netns) {
-      return name.substr(elsewhere + kElsewhere.size()) == std::to_string(netns);
-    };
-    if (std::none_of(kept.begin(), kept.end(), is_here)) left.push_back(entry.path());
+    if (name.starts_with(kLinkPrefix) && !kept_names.contains(name)) left.push_back(entry.path());
   }
   if (error) return errno_error("list " + pin_directory, error.value());
   for (const auto& path : left) {

@@ -30,9 +30,8 @@ Result<std::vector<std::uint32_t>> all_ifindexes();
 Result<void> replace_linked(const std::string& pin_directory, int egress_fd, int ingress_fd);
 /// The same in the calling thread's network namespace, where one of `old_ids` is attached by clsact.
 Result<void> replace_filters(std::span<const std::uint32_t> old_ids, int egress_fd, int ingress_fd);
-/// Detaches the TCX links of other namespaces than the agent's own and `kept`: a NIC may have come back from one that
-/// ended.
-Result<void> release_links_elsewhere(const std::string& pin_directory, std::span<const std::uint64_t> kept);
+/// Detaches the TCX links pinned in `pin_directory` for any other hook than `kept`, in whatever namespace they are now.
+Result<void> release_other_links(const std::string& pin_directory, std::span<const BpfHook> kept);
 /// Detaches all TCX links pinned in `pin_directory`, those of other ABI versions too, and forgets which qdiscs we made.
 Result<void> release_attachment_pins(const std::string& pin_directory);
 /// Whether the kernel lets this process load tc programs at all; an Error says what to do.

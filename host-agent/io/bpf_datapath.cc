@@ -117,12 +117,13 @@ std::vector<std::uint32_t> pinned_program_ids(const std::string& directory) {
   return ids;
 }
 
-/// By clsact, from all interfaces of the calling thread's network namespace.
-Result<void> detach_all_filters(const std::string& pin_directory, std::span<const std::uint32_t> program_ids,
-                                std::uint64_t netns) {
+/// By clsact, from all interfaces of the calling thread's network namespace but `kept`.
+Result<void> detach_filters(const std::string& pin_directory, std::span<const std::uint32_t> program_ids,
+                            std::uint64_t netns, const std::set<BpfDatapath::Place>& kept) {
   const auto interfaces = all_ifindexes();
   if (!interfaces) return interfaces.error();
   for (const std::uint32_t ifindex : *interfaces) {
+    if (kept.contains({ifindex, netns})) continue;
     for (const FlowDirection direction : kDirections) {
       if (auto detached = detach_clsact(pin_directory, {ifindex, direction, netns}, program_ids); !detached)
         return detached;
@@ -135,6 +136,7 @@ Result<void> detach_all_filters(const std::string& pin_directory, std::span<cons
 
 struct BpfDatapath::State {
   std::string pin_directory;
+  BpfDatapathOptions::InEach in_each_netns;
   BpfObjects objects;
   std::unique_ptr<ring_buffer, FreeRingBuffer> ring;
   const std::function<void(const KernelEvent&)>* take = nullptr;  // while drain_events() runs
@@ -194,14 +196,10 @@ Result<BpfDatapath> BpfDatapath::open_with(const BpfDatapathOptions& options, Re
   if (!objects) return std::move(objects).error();
   auto state = std::make_unique<State>();
   state->pin_directory = options.pin_directory;
+  state->in_each_netns = options.in_each_netns;
   state->objects = std::move(*objects);
   state->ring.reset(ring_buffer__new(state->objects.events.get(), State::on_event, state.get(), nullptr));
   if (!state->ring) return errno_error("map the ring buffer of events");
-  std::vector<std::uint64_t> entered;
-  options.in_each_netns([&](std::uint64_t netns) { entered.push_back(netns); });
-  if (auto released = release_links_elsewhere(options.pin_directory, entered); !released) {
-    return std::move(released).error();
-  }
   return BpfDatapath(std::move(state));
 }
 
@@ -247,6 +245,20 @@ Result<void> BpfDatapath::detach(const std::string& interface, std::uint64_t net
     if (auto detached = detach_clsact(state_->pin_directory, hook, state_->program_ids()); !detached) return detached;
   }
   return {};
+}
+
+Result<void> BpfDatapath::keep_only(const std::set<Place>& places) {
+  std::vector<BpfHook> kept;
+  for (const Place& place : places) {
+    for (const FlowDirection direction : kDirections) kept.push_back({place.ifindex, direction, place.netns});
+  }
+  if (auto released = release_other_links(state_->pin_directory, kept); !released) return released;
+  const std::vector<std::uint32_t> ids = state_->program_ids();
+  Result<void> detached;
+  state_->in_each_netns([&](std::uint64_t netns) {
+    if (detached) detached = detach_filters(state_->pin_directory, ids, netns, places);
+  });
+  return detached;
 }
 
 Result<std::vector<FlowSample>> BpfDatapath::read_flows() {
@@ -299,7 +311,7 @@ Result<void> BpfDatapath::cleanup(const BpfDatapathOptions& options) {
   const std::vector<std::uint32_t> ids = pinned_program_ids(options.pin_directory);
   Result<void> removed;
   options.in_each_netns([&](std::uint64_t netns) {
-    if (removed) removed = detach_all_filters(options.pin_directory, ids, netns);
+    if (removed) removed = detach_filters(options.pin_directory, ids, netns, {});
   });
   if (!removed) return removed;
   if (auto detached = release_attachment_pins(options.pin_directory); !detached) return detached;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,15 @@ class BpfDatapath {
   /// programs. `netns` tells that namespace from others; 0: the agent's own.
   Result<AttachMode> attach(const std::string& interface, AttachMode wanted, std::uint64_t netns = 0);
   Result<void> detach(const std::string& interface, std::uint64_t netns = 0);
+  /// An interface, by its index in a network namespace.
+  struct Place {
+    std::uint32_t ifindex = 0;
+    std::uint64_t netns = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  /// Takes off what an earlier agent, with other interfaces in its list, left elsewhere: TCX programs wherever they
+  /// are, filters of clsact in the namespaces of the options.
+  Result<void> keep_only(const std::set<Place>& places);
 
   /// Every flow in the kernel, IPv4 and IPv6.
   Result<std::vector<FlowSample>> read_flows();

@@ -146,6 +146,12 @@ void Prober::stop() {
   send_v6_.reset();
 }
 
+void Prober::stop(const std::string& why) {
+  scheduler_.fail_all(why);
+  deliver_reports();
+  stop();
+}
+
 asio::awaitable<void> Prober::pace() {
   while (!stopped_) {
     send_due();

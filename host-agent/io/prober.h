@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "common/os/unique_fd.h"
 #include "host-agent/core/probe_scheduler.h"
@@ -37,6 +38,8 @@ class Prober {
   void cancel_all() { scheduler_.cancel_all(); }
   /// Ends it and closes its sockets.
   void stop();
+  /// The same, and reports all orders at work as failed.
+  void stop(const std::string& why);
 
   [[nodiscard]] const Counts& counts() const { return counts_; }
 

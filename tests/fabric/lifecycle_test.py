@@ -157,7 +157,7 @@ class Lifecycle(unittest.TestCase):
                 identifier = self.new_id()
                 program = subprocess.Popen(["/usr/bin/python3", "-c", BUILD_A_LAB, DEMO, TE_LAB, identifier],
                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-                wait_for(lambda: left_over(identifier), 10, "no lab is begun")
+                wait_for(lambda: namespaces(identifier), 10, "no lab is begun")
                 end = time.monotonic() + wait_s
                 wait_for(lambda: time.monotonic() > end, 10, "")
                 if number % 2:
@@ -261,9 +261,10 @@ with Lab(sys.argv[2], sys.argv[3], hosts=2, spines=1) as lab:
 """
 
 BUILD_A_LAB = """
-import sys, time
+import signal, sys, time
 sys.path.insert(0, sys.argv[1])
 from te_lab import Lab
+signal.signal(signal.SIGINT, signal.default_int_handler)    # shells let programs in the background ignore it
 with Lab(sys.argv[2], sys.argv[3], hosts=16, leaves=4, spines=4):
     time.sleep(60)
 """

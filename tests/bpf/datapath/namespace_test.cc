@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Interfaces in several network namespaces, where indices and names of one are those of another.
+#include <bpf/bpf.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -123,6 +126,23 @@ TEST_P(Namespaces, CleanupIsOfBoth) {
   }
 }
 
+TEST_P(Namespaces, NextAgentLetsGoOfWhatIsNotInItsList) {
+  attach_both();
+  close_datapath();
+  auto next = BpfDatapath::open(options());
+  ASSERT_TRUE(next) << next.error().message;
+  const auto kept = next->keep_only({{.ifindex = there_->veth().near_ifindex(), .netns = kThere}});
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(pins_of(kHere), 0U);
+  pass_one_each();
+  const auto flows = next->read_flows();
+  ASSERT_TRUE(flows);
+  ASSERT_EQ(flows->size(), 1U);
+  EXPECT_EQ(flows->front().counters.packets, 1U);
+  ASSERT_TRUE(here_->enter());
+  EXPECT_FALSE(succeeds(std::string("tc qdisc show dev ") + VethPair::kNear + " | grep -q clsact"));
+}
+
 /// A NIC that went back to the host keeps its TCX programs on the way.
 TEST_F(NamespacesByTcx, NextAgentLetsGoOfWhatIsInNoneOfItsOwn) {
   attach_both();
@@ -130,6 +150,8 @@ TEST_F(NamespacesByTcx, NextAgentLetsGoOfWhatIsInNoneOfItsOwn) {
   const auto only_there = [](const auto& work) { work(kThere); };
   auto next = BpfDatapath::open({.pin_directory = pin_directory(), .in_each_netns = only_there});
   ASSERT_TRUE(next) << next.error().message;
+  ASSERT_TRUE(there_->enter());
+  ASSERT_TRUE(next->keep_only({{.ifindex = there_->veth().near_ifindex(), .netns = kThere}}));
   EXPECT_EQ(pins_of(kHere), 0U);
   EXPECT_EQ(pins_of(kThere), 2U);
   pass_one_each();
@@ -137,6 +159,34 @@ TEST_F(NamespacesByTcx, NextAgentLetsGoOfWhatIsInNoneOfItsOwn) {
   ASSERT_TRUE(flows);
   ASSERT_EQ(flows->size(), 1U);
   EXPECT_EQ(flows->front().counters.packets, 1U);
+}
+
+/// Programs that TCX runs on egress of an interface of the calling thread's namespace.
+std::size_t programs_on(std::uint32_t ifindex) {
+  std::array<std::uint32_t, 64> ids{};
+  auto count = static_cast<std::uint32_t>(ids.size());
+  return bpf_prog_query(static_cast<int>(ifindex), kTcxEgress, 0, nullptr, ids.data(), &count) == 0 ? count : 0;
+}
+
+/// A NIC goes into a pod with its programs, and keeps its index there; another gets that index here.
+TEST_F(NamespacesByTcx, AnotherNicWithTheIndexOfOneThatWentAwayGetsProgramsOfItsOwn) {
+  attach_both();
+  const std::uint32_t ifindex = here_->veth().near_ifindex();
+  ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
+  const UniqueFd pod(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(here_->enter());
+  const std::string pod_path = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(pod.get());
+  ASSERT_TRUE(succeeds(std::string("ip link set ") + VethPair::kNear + " netns " + pod_path));
+  ASSERT_TRUE(succeeds(std::string("ip link add ") + VethPair::kNear + " index " + std::to_string(ifindex) +
+                       " type veth peer name tebpf2"));
+  ASSERT_EQ(programs_on(ifindex), 0U);
+  ASSERT_TRUE(datapath().attach(VethPair::kNear, AttachMode::kTcx, kHere));
+  EXPECT_EQ(programs_on(ifindex), 1U);
+  ASSERT_EQ(::setns(pod.get(), CLONE_NEWNET), 0);
+  ASSERT_TRUE(
+      succeeds(std::string("ip link show ") + VethPair::kNear + " | grep -q '^" + std::to_string(ifindex) + ":'"))
+      << "it has another index there: nothing was tested";
+  EXPECT_EQ(programs_on(ifindex), 0U) << "the one that went away goes on";
 }
 
 }  // namespace

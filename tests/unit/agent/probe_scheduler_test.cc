@@ -223,6 +223,25 @@ TEST(ProbeScheduler, OrderThatCannotBeSentFailsWithTheReason) {
   EXPECT_EQ(reports[0].error, "no route");
 }
 
+TEST(ProbeScheduler, WhenNothingCanBeSentAnyMoreEveryOrderSaysWhy) {
+  ProbeScheduler scheduler;
+  for (const std::uint64_t id : {5U, 6U}) {
+    ProbeOrder one = order({50000, 50001}, {1});
+    one.id = id;
+    ASSERT_TRUE(scheduler.start(one, 0));
+  }
+  scheduler.next(0);
+  scheduler.fail_all("network namespace /run/netns/a ended");
+  const auto reports = scheduler.take_reports(0);
+  ASSERT_EQ(reports.size(), 2U);
+  for (const ProbeReport& report : reports) {
+    EXPECT_TRUE(report.done);
+    EXPECT_EQ(report.error, "network namespace /run/netns/a ended");
+  }
+  EXPECT_TRUE(scheduler.idle());
+  EXPECT_FALSE(scheduler.next(1));
+}
+
 TEST(ProbeScheduler, SenselessOrdersAreRefused) {
   ProbeScheduler scheduler;
   EXPECT_FALSE(scheduler.start(order({}, {1}), 0).ok());
