@@ -21,13 +21,17 @@ enum {
 /* A packet out of order. Follows the responder's view, so that loss at one place is counted once:
  *  - a PSN ahead of the next one is a gap; the first PSN left out is remembered;
  *  - when that PSN comes, the sender has gone back: what it sends again after it was never accepted, so it is new;
+ *  - but where the next packets go on as if it had never been missed, it came late: that was no loss;
  *  - any other PSN behind is a duplicate (at the sender's side: a retransmission);
  *  - a jump of more than 2^16 either way is a new connection on the same QPN: tracking starts anew.
  * Two CPUs at once may count one gap or duplicate too many; that is the price of having no lock. */
 static __always_inline void te_track_disorder(struct TeFlow* flow, __u32 psn, __u32 next) {
   __u32 ahead = (psn - next) & kTePsnMask;
   __u32 missing = TE_READ_ONCE(flow->missing_psn);
-  if (ahead <= kTePsnWindow) {
+  if (ahead <= kTePsnWindow && TE_READ_ONCE(flow->resume_psn) == (psn | kTePsnValid)) {
+    te_add(&flow->reordered_packets, 1);
+    TE_WRITE_ONCE(flow->resume_psn, 0);
+  } else if (ahead <= kTePsnWindow) {
     te_add(&flow->psn_gaps, 1);
     __u32 age = (next - missing) & kTePsnMask;
     if (!(missing & kTePsnValid) || age > kTePsnWindow) {
@@ -35,8 +39,10 @@ static __always_inline void te_track_disorder(struct TeFlow* flow, __u32 psn, __
     }
   } else if (((next - psn) & kTePsnMask) > kTePsnWindow) {
     TE_WRITE_ONCE(flow->missing_psn, 0);
+    TE_WRITE_ONCE(flow->resume_psn, 0);
   } else if (missing == (psn | kTePsnValid)) {
     TE_WRITE_ONCE(flow->missing_psn, 0);
+    TE_WRITE_ONCE(flow->resume_psn, next);
   } else {
     te_add(&flow->duplicate_packets, 1);
     return;

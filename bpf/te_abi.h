@@ -16,7 +16,7 @@
 #endif
 
 enum {
-  kTeAbiVersion = 2,
+  kTeAbiVersion = 3,
   kTeMaxFlows = 16384,            /* of each address family */
   kTeEventRingBytes = 256 * 1024, /* a power of two and of pages */
   kTeEventsPerSecond = 10,        /* of one kind, of one flow */
@@ -65,7 +65,7 @@ struct TeFlow {
   __u8 direction;      /* TeDirection */
   __u8 reserved0;
   __u32 flow_label; /* IPv6, newest packet */
-  __u32 reserved1;
+  __u32 resume_psn; /* where the newest request was when a missing PSN came, with kTePsnValid; 0: none did yet */
   __u64 ack_packets;
   __u64 steered_packets;
 
@@ -76,7 +76,7 @@ struct TeFlow {
   __u64 nak_other;
   __u64 duplicate_packets;
   __u64 psn_gaps;
-  __u64 reserved2;
+  __u64 reordered_packets; /* of psn_gaps, those that a late packet filled: nothing was lost */
 
   struct TeEventLimit limits[kTeLimitedKinds]; /* by TeEventKind - 1 */
 };

@@ -52,7 +52,7 @@ Result<Spec> spec_of(const UpFlags& flags) {
 
 int up(const UpFlags& flags) {
   const auto spec = spec_of(flags);
-  if (!spec) return fail(spec.error());
+  if (!spec) return fail(spec.error()), kBadCommandLine;
   const auto id = bring_up(*spec);
   if (!id) return fail(id.error());
   std::printf("%s\n", id->c_str());
@@ -128,7 +128,7 @@ int traffic(const std::string& id, TrafficFlags flags) {
     if (!relabel) return fail(relabel.error());
     relabels.push_back(*relabel);
   }
-  if (std::isnan(flags.options.seconds)) return fail(Error{"--seconds is a number"});
+  if (std::isnan(flags.options.seconds)) return fail(Error{"--seconds is a number"}), kBadCommandLine;
   const auto ran = run_traffic(*chosen, flags.options, flags.labels_path, relabels);
   return ran ? 0 : fail(ran.error());
 }
@@ -205,7 +205,7 @@ int run(int argc, char** argv) {
   bool all = false;
   auto* down_command = app.add_subcommand("down", "Remove a fabric and end every process in it");
   add_id(*down_command);
-  down_command->add_flag("--all", all, "Every lab on this machine");
+  down_command->add_flag("--all", all, "Every lab on this machine")->excludes("--id");
   down_command->callback([&] { action = [&] { return down(id, all); }; });
 
   std::string format = "text";

@@ -60,6 +60,7 @@ int wait_for(pid_t pid) {
 [[noreturn]] void become(const std::vector<std::string>& arguments, int input, int errors, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
+  ::setpgid(0, 0);  // what Ctrl-C ends is ours to undo, and these programs do it
   ::dup2(input, STDIN_FILENO);
   ::dup2(errors, STDERR_FILENO);
   std::vector<char*> argv;

@@ -75,6 +75,9 @@ class EndpointProcess {
     pid_ = 0;
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
+  void kill() const {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+  }
   [[nodiscard]] bool has_ended() const {
     siginfo_t info{};
     return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
@@ -201,6 +204,9 @@ Result<void> Traffic::finish() {
   for (const EndpointProcess& endpoint : endpoints_) endpoint.tell("drain\n");
   const bool drained = wait_until_all_said("drained", kDrainTimeoutNs);
   bool clean = true;
+  for (EndpointProcess& endpoint : endpoints_) {
+    if (!endpoint.has_said("drained")) endpoint.kill();  // one that hangs must not hang us
+  }
   for (EndpointProcess& endpoint : endpoints_) clean = endpoint.finish() && clean;
   if (!drained) return Error{"some messages were not acknowledged in time"};
   if (!clean) return Error{"an endpoint failed"};

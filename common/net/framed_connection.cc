@@ -34,6 +34,7 @@ asio::awaitable<Result<std::string>> FramedConnection::read(std::chrono::millise
     idle_.cancel();
     if (idle_expired_) co_return Error{"nothing received for " + std::to_string(idle_limit.count()) + " ms"};
     if (failed) {
+      peer_left_ = failed == asio::error::eof;
       close();
       co_return Error{"connection lost: " + failed.message()};
     }

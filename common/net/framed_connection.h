@@ -35,6 +35,8 @@ class FramedConnection : public std::enable_shared_from_this<FramedConnection> {
 
   [[nodiscard]] std::size_t queued_bytes() const { return queued_bytes_; }
   [[nodiscard]] bool is_open() const { return open_; }
+  /// The peer said that it ends the connection, rather than that it was lost.
+  [[nodiscard]] bool peer_left() const { return peer_left_; }
   /// Received and not read yet: the peer is not silent, we are slow.
   [[nodiscard]] bool input_waits();
 
@@ -52,6 +54,7 @@ class FramedConnection : public std::enable_shared_from_this<FramedConnection> {
   std::uint64_t waits_ = 0;
   bool idle_expired_ = false;
   bool open_ = true;
+  bool peer_left_ = false;
 };
 
 }  // namespace te

@@ -61,10 +61,12 @@ Host::Host(const AgentConfig& config, NetNamespaces& namespaces, BpfDatapath dat
   set_tcx(sources_, config.attach, BpfDatapath::probe_permission(), BpfDatapath::probe_tcx());
 }
 
-/// What an earlier agent with another list of interfaces left on them.
+/// What an earlier agent with another list of interfaces left on them, and what is left of interfaces that are gone.
 void Host::release_others() {
   std::set<BpfDatapath::Place> kept;
   for (const NicPort& port : ports_) {
+    if (!port.name.netns.empty() && namespaces_.number_of(port.name.netns) == 0)
+      spdlog::warn("{} is not entered: programs that an earlier run attached there are taken off", port.name.netns);
     if (port.ifindex != 0 && port.sends_by.empty()) kept.insert({port.ifindex, namespaces_.number_of(port.name.netns)});
   }
   const auto released = datapath_.keep_only(kept);
@@ -125,7 +127,6 @@ void Host::check_ports(std::int64_t now_ns) {
   const std::vector<NicPort> before = ports_;
   const auto read = read_nic_ports(ports_, namespaces_);
   if (!read) spdlog::warn("{}", read.error().message);
-  if (read && !others_released_) release_others();
   bool appeared = first;
   for (std::size_t i = 0; i < before.size(); ++i) {
     appeared |= ports_[i].ifindex != before[i].ifindex;
@@ -133,6 +134,8 @@ void Host::check_ports(std::int64_t now_ns) {
     add_event(ports_[i].up ? "link_up" : "link_down").set_text(ports_[i].name.port_name());
     spdlog::info("{} is {}", to_string(ports_[i].name), ports_[i].up ? "up" : "down");
   }
+  others_released_ &= !appeared;
+  if (read && !others_released_) release_others();
   if (!appeared && now_ns - attached_ns_ < kAttachAgainNs) return;
   attached_ns_ = now_ns;
   attach_all();

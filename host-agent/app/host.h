@@ -100,7 +100,7 @@ class Host {
   Counts counts_;
   std::int64_t steered_ns_ = 0;
   std::int64_t attached_ns_ = 0;
-  bool others_released_ = false;
+  bool others_released_ = false;  ///< since the interfaces were last other ones
   std::vector<v1::AgentEvent> events_;
 };
 

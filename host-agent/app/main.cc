@@ -138,7 +138,8 @@ int cleanup(const AgentConfig& config) {
   for (const NicName& nic : config.interfaces) {
     const auto entered = namespaces.run_in(nic.netns, [] {});
     if (entered) continue;
-    is_whole = false;  // by TCX, what is attached there goes all the same
+    std::error_code unknown;  // of one that is gone, nothing is left; by TCX, what is attached goes all the same
+    is_whole &= !std::filesystem::exists(nic.netns, unknown);
     spdlog::warn("filters of clsact may stay on {}: {}", to_string(nic), entered.error().message);
   }
   if (auto removed = BpfDatapath::cleanup(datapath_options(config, namespaces)); !removed)

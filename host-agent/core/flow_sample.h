@@ -33,6 +33,7 @@ struct FlowCounters {
   std::uint64_t nak_other = 0;
   std::uint64_t duplicate_packets = 0;
   std::uint64_t psn_gaps = 0;
+  std::uint64_t reordered_packets = 0;
   std::uint64_t steered_packets = 0;
   bool operator==(const FlowCounters&) const = default;
 };

@@ -11,7 +11,8 @@ constexpr std::array kFields = {
     &FlowCounters::packets,           &FlowCounters::bytes,       &FlowCounters::payload_bytes,
     &FlowCounters::ecn_ce_packets,    &FlowCounters::cnp_packets, &FlowCounters::ack_packets,
     &FlowCounters::nak_sequence,      &FlowCounters::nak_rnr,     &FlowCounters::nak_other,
-    &FlowCounters::duplicate_packets, &FlowCounters::psn_gaps,    &FlowCounters::steered_packets};
+    &FlowCounters::duplicate_packets, &FlowCounters::psn_gaps,    &FlowCounters::reordered_packets,
+    &FlowCounters::steered_packets};
 static_assert(sizeof(FlowCounters) == kFields.size() * sizeof(std::uint64_t), "a counter is missing from kFields");
 
 FlowCounters sum(FlowCounters left, const FlowCounters& right) {

@@ -25,6 +25,7 @@ void set_counters(const FlowCounters& totals, v1::FlowReport& message) {
   message.set_nak_other(totals.nak_other);
   message.set_duplicate_packets(totals.duplicate_packets);
   message.set_psn_gaps(totals.psn_gaps);
+  message.set_reordered_packets(totals.reordered_packets);
   message.set_steered_packets(totals.steered_packets);
 }
 

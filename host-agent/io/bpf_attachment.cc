@@ -311,7 +311,7 @@ Result<void> attach_clsact(const std::string& pin_directory, const BpfHook& hook
   if (present == *id) return {};
   if (present != 0 && !is_named_like_ours(present)) {
     return Error{"attach by clsact to " + describe(hook) +
-                 ": a foreign program has priority 1 handle 0x7e; move it away"};
+                 ": a program of somebody else, perhaps another host-agent, has priority 1 handle 0x7e; move it away"};
   }
   bpf_tc_opts filter = our_filter();
   filter.prog_fd = program_fd;

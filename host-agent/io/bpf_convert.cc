@@ -77,6 +77,7 @@ FlowSample from_kernel(const FlowKey& key, const TeFlow& flow) {
                                  .nak_other = flow.nak_other,
                                  .duplicate_packets = flow.duplicate_packets,
                                  .psn_gaps = flow.psn_gaps,
+                                 .reordered_packets = flow.reordered_packets,
                                  .steered_packets = flow.steered_packets}};
 }
 

@@ -63,7 +63,8 @@ asio::awaitable<Result<std::vector<tcp::endpoint>>> resolve(const asio::any_io_e
   co_return endpoints;
 }
 
-/// An Error when the other end closes or refuses within kRefusalLimit.
+/// An Error when the other end closes or refuses within kRefusalLimit. Else takes its leave, so that the controller has
+/// lost nobody.
 asio::awaitable<Result<void>> wait_for_refusal(asio::io_context& io, TlsStream& stream) {
   asio::steady_timer limit(io, kRefusalLimit);
   bool in_time = true;
@@ -71,15 +72,23 @@ asio::awaitable<Result<void>> wait_for_refusal(asio::io_context& io, TlsStream& 
     boost::system::error_code ignored;
     if (cancelled) return;
     in_time = false;
-    stream.lowest_layer().close(ignored);
+    stream.lowest_layer().cancel(ignored);
   });
   std::array<char, 1> byte{};
   boost::system::error_code failed;
   co_await stream.async_read_some(asio::buffer(byte), asio::redirect_error(asio::use_awaitable, failed));
-  if (!in_time) co_return Result<void>();
+  if (in_time && failed) {
+    limit.cancel();
+    co_return Error{"refuses this node's certificate: " + failed.message()};
+  }
+  limit.expires_after(kRefusalLimit);
+  limit.async_wait([&](const boost::system::error_code& cancelled) {
+    boost::system::error_code ignored;
+    if (!cancelled) stream.lowest_layer().close(ignored);
+  });
+  co_await stream.async_shutdown(asio::redirect_error(asio::use_awaitable, failed));
   limit.cancel();
-  if (!failed) co_return Result<void>();
-  co_return Error{"refuses this node's certificate: " + failed.message()};
+  co_return Result<void>();
 }
 
 }  // namespace

@@ -61,13 +61,19 @@ class Endpoints:
         for host, path in self.paths.items():
             with suppress(FileNotFoundError):    # for an instant, while it is rotated
                 with open(path, "rb") as file:
-                    inode = os.fstat(file.fileno()).st_ino
-                    if self.inodes.setdefault(host, inode) != inode:  # a new file: what the old one had last is beside it
-                        with open(path.with_suffix(path.suffix + ".1"), "rb") as old:
-                            self._read(host, old)
-                        self.offsets[host], self.inodes[host] = 0, inode
+                    found = os.fstat(file.fileno())
+                    is_new = self.inodes.setdefault(host, found.st_ino) != found.st_ino or found.st_size < self.offsets[host]
+                    if is_new:
+                        self._read_rotated(host, path.with_suffix(path.suffix + ".1"))
+                        self.offsets[host], self.inodes[host] = 0, found.st_ino
                     self._read(host, file)
         return self
+
+    def _read_rotated(self, host, path):
+        """What the file that was read before had last, if that is the one."""
+        with suppress(FileNotFoundError), open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_ino == self.inodes[host]:
+                self._read(host, file)
 
     def _read(self, host, file):
         file.seek(self.offsets[host])

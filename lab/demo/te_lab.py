@@ -196,7 +196,7 @@ class Traffic:
                 command += ["--" + key.replace("_", "-"), str(one)]
         self.lab = lab
         stats = [lab.directory / "stats" / f"{host}.jsonl" for host in lab.names("host")]
-        for path in [lab.directory / "traffic.json", *stats]:
+        for path in [lab.directory / "traffic.json", *stats, *(path.with_suffix(".jsonl.1") for path in stats)]:
             path.unlink(missing_ok=True)
         self.process = subprocess.Popen(command, preexec_fn=die_with_parent, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, text=True)

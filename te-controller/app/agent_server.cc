@@ -164,7 +164,8 @@ std::vector<std::string> AgentServer::warnings() const {
   const auto now = std::chrono::steady_clock::now();
   for (const auto& [who, refusal] : state_->refusals) {
     if (now - refusal.when > kRefusalKept || all.size() >= kRefusalsShown) continue;
-    all.push_back("agent " + who + " was refused " + std::to_string(refusal.count) + " times: " + refusal.reason);
+    all.push_back("agent " + who + " was refused" +
+                  (refusal.count == 1 ? "" : " " + std::to_string(refusal.count) + " times") + ": " + refusal.reason);
   }
   return all;
 }
@@ -289,6 +290,10 @@ asio::awaitable<void> AgentServer::serve(std::shared_ptr<State> state, std::shar
   const std::string& name = session->node();
   const auto hello = co_await read_hello(connection, name);
   if (state->listener == nullptr) co_return;
+  if (!hello && connection.peer_left()) {  // 'host-agent doctor' does
+    spdlog::info("{} connected from {} and left before its Hello", name, session->from);
+    co_return;
+  }
   v1::ControllerMessage greeting;
   const auto still_good = check_again(session->peer, *state->tls->context());  // the files may have changed since
   if (hello && still_good) {

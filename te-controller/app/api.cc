@@ -114,6 +114,9 @@ HttpReply Api::post_override(const HttpRequest& request) {
   const bool plain = std::ranges::all_of(reason, [](char c) { return c >= ' ' && c <= '~'; });
   if (!plain || reason.size() > kLongestReason)  // it goes into the log, the store and every later answer
     return error_reply(400, "'reason' is at most 200 printable ASCII characters");
+  const std::string force = value_of(request, "force");
+  if (!force.empty() && force != "true" && force != "false")
+    return error_reply(400, "'force' is true or false, not '" + force + "'");
   v1::OverrideView order;
   order.set_target(target);
   order.set_who(request.who);
@@ -121,7 +124,7 @@ HttpReply Api::post_override(const HttpRequest& request) {
   order.set_until_s(*ttl_s);
   Result<std::string> replaced{std::string()};
   if (request.path == "/v1/drain") {
-    replaced = engine_->drain(std::move(order), value_of(request, "force") == "true", now_ns);
+    replaced = engine_->drain(std::move(order), force == "true", now_ns);
   } else if (request.path == "/v1/pin") {
     replaced = engine_->pin(std::move(order), now_ns);
   } else if (const auto done =

@@ -84,7 +84,8 @@ void Controller::pump() {
   const std::int64_t begun_ns = monotonic_ns();
   for (const Outgoing& outgoing : engine_->take_outgoing(monotonic_ns()))
     agents_->send(outgoing.node, outgoing.message);
-  for (const std::string& news : engine_->take_link_news()) spdlog::warn("{}", news);
+  for (const Engine::News& news : engine_->take_link_news())
+    spdlog::log(news.is_warning ? spdlog::level::warn : spdlog::level::info, "{}", news.text);
   look_at_store();
   PersistentChange change = engine_->take_changes();
   log_moves(change);

@@ -43,7 +43,7 @@ struct Metrics::Families {
       gauge("te_controller_slowest_flow_bps", "Message data of the slowest elastic flow, bits/s, measured");
   prometheus::Gauge& predicted =
       gauge("te_controller_planned_slowest_flow_bps",
-            "Slowest elastic flow by the load model if the plan were carried out, IP bits/s");
+            "Message data of the slowest elastic flow by the load model if the plan were carried out, bits/s");
   prometheus::Gauge& plan_seconds = gauge("te_controller_last_plan_seconds", "Time the last planning cycle took");
   prometheus::Gauge& store_failing =
       gauge("te_controller_store_failing", "1 while the state database cannot be written");

@@ -2,6 +2,7 @@
 #include "te-controller/cli/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 
 #include "te-controller/cli/command_tree.h"
 #include "te-controller/cli/file_checks.h"
@@ -44,7 +45,6 @@ Call post(const std::string& path) { return get<v1::Status>(path, "POST"); }
 }  // namespace
 
 CommandLine::CommandLine(CLI::App& app) : app_(&app) {
-  app.footer(kFooter);
   app.set_version_flag("--version", TE_VERSION, "Tell the version");
   app.require_subcommand(1);
   app.fallthrough();
@@ -56,10 +56,12 @@ CommandLine::CommandLine(CLI::App& app) : app_(&app) {
   add_enrol();
   add_files();
   add_scripts();
+  app.footer(kFooter);
 }
 
 int CommandLine::run_action() {
   options_.json = output_ == "json";
+  if (std::isnan(options_.watch_s)) return complain("--watch is a number of seconds", kUsage);
   return action_();
 }
 
@@ -75,6 +77,7 @@ CLI::App* CommandLine::local(CLI::App& parent, const char* name, const char* hel
 
 CLI::App* CommandLine::add(CLI::App& parent, const char* name, const char* help, std::function<int()> run) {
   CLI::App* sub = parent.add_subcommand(name, help);
+  sub->footer("-o json, --watch and what says where te-controller is go with every command: 'tectl --help'.");
   sub->callback([this, run = std::move(run)] { action_ = run; });
   return sub;
 }
@@ -183,7 +186,9 @@ void CommandLine::add_overrides() {
     return parsed ? std::string() : parsed.error().message;
   };
   for (CLI::App* command : {drain, pin}) {
-    command->add_option("--ttl", lifetime_, "How long: 90s, 30m, 1h (default), 7d; none: until it is taken back")
+    command
+        ->add_option("--ttl", lifetime_,
+                     "How long: 90s, 30m, 1h (default), 7d, 30 days at most; none: until it is taken back")
         ->check(is_time)
         ->type_name("TIME");
     command->add_option("--reason", reason_, "For whoever reads it later")->type_name("TEXT");

@@ -10,14 +10,27 @@
 #include "topology/reader.h"
 
 namespace te {
+namespace {
+
+/// As JSON; `status` when there are any.
+int show_faults(const std::vector<std::string>& all, int status) {
+  google::protobuf::Struct found;
+  (*found.mutable_fields())["valid"].set_bool_value(all.empty());
+  auto& faults = *(*found.mutable_fields())["faults"].mutable_list_value();
+  for (const std::string& fault : all) faults.add_values()->set_string_value(fault);
+  std::string text;
+  (void)google::protobuf::util::MessageToJsonString(found, &text);
+  const int shown = show(text + "\n");
+  return all.empty() ? shown : status;
+}
+
+}  // namespace
 
 int validate_topology(const std::string& path, bool json) {
   const auto text = read_file(path);
   const auto fabric = text ? read_fabric_yaml(*text, path) : Result<Fabric>(text.error());
-  if (!fabric) {
-    if (json) (void)show("{\"valid\": false}\n");
-    return complain(fabric.error().message, kRefused);
-  }
+  if (!fabric && json) return show_faults({fabric.error().message}, kRefused);
+  if (!fabric) return complain(fabric.error().message, kRefused);
   std::size_t hosts = 0;
   for (const Node& node : fabric->nodes()) hosts += node.is_host() ? 1U : 0U;
   const std::string host_count = std::to_string(hosts);
@@ -34,16 +47,7 @@ int validate_topology(const std::string& path, bool json) {
 int check_controller_config(const std::string& path, bool json) {
   const ConfigReport report = check_config(path);
   const bool valid = report.faults.empty();
-  if (json) {
-    google::protobuf::Struct found;
-    (*found.mutable_fields())["valid"].set_bool_value(valid);
-    auto& faults = *(*found.mutable_fields())["faults"].mutable_list_value();
-    for (const std::string& fault : report.faults) faults.add_values()->set_string_value(fault);
-    std::string text;
-    (void)google::protobuf::util::MessageToJsonString(found, &text);
-    const int shown = show(text + "\n");
-    return valid ? shown : kUsage;
-  }
+  if (json) return show_faults(report.faults, kUsage);
   for (const std::string& fault : report.faults) (void)complain(fault, kUsage);
   if (!valid) return kUsage;
   return show(path + ": no fault found; " + std::to_string(report.nodes) + " nodes, " + std::to_string(report.links) +

@@ -153,7 +153,7 @@ std::string render(const v1::Status& status, bool colour) {
   text += line("agents", in_tone(count(status.agents_connected(), "of ") + count(status.agents_expected(), "hosts"),
                                  all_agents ? Tone::kGood : Tone::kWarning, colour) +
                              " connected, " + count(status.switch_agents_connected(), "switches"));
-  text += line("flows", count(status.flows(), "seen, ") + count(status.elastic_flows(), "carry data, ") +
+  text += line("flows", count(status.flows(), "seen, ") + count(status.elastic_flows(), "carried data lately, ") +
                             count(status.flows_with_known_path(), "with known path, ") +
                             count(status.flows_steered(), "steered"));
   text += line("slowest", format_rate_bps(status.slowest_flow_bps()) + " measured, " +
@@ -196,7 +196,7 @@ std::string render(const v1::NodeList& nodes, bool colour) {
 }
 
 std::string render(const v1::SwitchList& switches, bool colour) {
-  Table table({"SWITCH", "KIND", "AGENT", "CHOOSES", ">LINKS", ">DOWN", ">DRAINED", ">FLOWS", "EVIDENCE"});
+  Table table({"SWITCH", "KIND", "AGENT", "CHOOSES", ">LINKS", ">DOWN", ">DRAINED", ">DATA FLOWS", "EVIDENCE"});
   for (const v1::SwitchView& one : switches.switches()) {
     const bool good = one.ecmp() == "by port";
     const bool unknown = one.ecmp() == "unknown";
@@ -234,14 +234,17 @@ std::string render(const v1::Imbalance& imbalance, bool colour) {
   std::string text = table.text(colour);
   if (imbalance.slowest_ideal_bps() <= 0) return text + "no data flow with a known path: no share of the ideal\n";
   return text + "slowest flow " + format_rate_bps(imbalance.slowest_now_bps()) + " by the load model, at best " +
-         format_rate_bps(imbalance.slowest_ideal_bps()) + ": " +
+         format_rate_bps(imbalance.slowest_ideal_bps()) +
+         (imbalance.slowest_ideal_bps() < imbalance.slowest_now_bps() ? " once none is on a link that takes no flows"
+                                                                      : "") +
+         ": " +
          in_tone(percent(imbalance.lost_share()) + " lost",
                  imbalance.lost_share() >= 0.05 ? Tone::kWarning : Tone::kGood, colour) +
          "\n";
 }
 
 std::string render(const v1::LinkList& links, bool colour) {
-  Table table({"FROM", "TO", ">CAPACITY", "STATE", ">FLOWS", ">LOAD", ">USED", "EVIDENCE"});
+  Table table({"FROM", "TO", ">CAPACITY", "STATE", ">DATA FLOWS", ">LOAD", ">USED", "EVIDENCE"});
   for (const v1::LinkView& link : links.links()) {
     table.add({{link.from()},
                {link.to()},

@@ -131,7 +131,10 @@ std::optional<LinkStatus> LinkHealth::losses(LinkId link, std::int64_t now_ns) c
   status.condition = loss.candidates == 1 ? LinkCondition::kFailing : LinkCondition::kSuspect;
   status.evidence = plural(loss.flows, "flow") + " over it lost " + percent(loss.loss) + " of the packets";
   if (loss.candidates > 1) {
-    status.evidence += ", on this link or one of " + std::to_string(loss.candidates - 1) + " that the same flows cross";
+    const std::size_t others = loss.candidates - 1;
+    status.evidence += ", on this link or on " +
+                       (others == 1 ? "another" : "one of " + std::to_string(others) + " others") +
+                       " that the same flows cross";
   }
   return status;
 }

@@ -74,7 +74,11 @@ void Engine::restore(const PersistentState& state, std::int64_t /*now_ns*/) {
   if (state.resume_mode) resume_mode_ = *state.resume_mode;
   steering_.restore(state.steering);
   ledger_.restore(state.moves);
-  overrides_.restore(state.overrides);
+  std::vector<v1::OverrideView> overrides = state.overrides;
+  for (v1::OverrideView& one : overrides) {  // the file may name the ends of a cable otherwise than then
+    if (one.kind() == Overrides::kDrain) one.set_target(drain_name(*fabric_, one.target()));
+  }
+  overrides_.restore(overrides);
   link_watch_.set_drained(drained_links());
   if (mode_ == Mode::kPaused) steering_.clear_all();
 }
@@ -207,15 +211,16 @@ void Engine::renew_targets(std::int64_t now_ns) {
   targets_ns_ = now_ns;
   std::vector<ProbeTarget> targets;
   AddressPair pair;  // flows of a pair follow each other
-  bool on_fabric = false;
+  bool has_way = false;
   for (const auto& [id, flow] : fleet_.flows()) {
     const FlowKind kind = flow.kind(now_ns);
     if (kind == FlowKind::kIdle || fleet_.sender(flow) == nullptr) continue;
     if (pair != id.pair()) {
       pair = id.pair();
-      on_fabric = fabric_->find_address(id.source) && fabric_->find_address(id.destination);
+      has_way =
+          fabric_->find_address(id.source) && fabric_->find_address(id.destination) && !link_watch_.is_cut_off(pair);
     }
-    if (!on_fabric) continue;
+    if (!has_way) continue;
     const bool first = targets.empty() || targets.back().pair != pair;
     if (first) targets.emplace_back();
     ProbeTarget& target = targets.back();
@@ -288,12 +293,29 @@ v1::MoveView Engine::record_of(const PlanOutcome& outcome, const traffic::Planne
   view.set_to_port(move.to_port);
   view.set_from_path(middle_nodes(*fabric_, links_of(input, move.from_path)));
   view.set_to_path(middle_nodes(*fabric_, links_of(input, move.to_path)));
-  view.set_reason(move.reason);
+  view.set_reason(move.forced && move.from_path != traffic::kUnknownPath
+                      ? why_left(links_of(input, move.from_path), move.reason)
+                      : move.reason);
   view.set_forced(move.forced);
   view.set_predicted_gain_bps(move.predicted_gain_bps);
   view.set_refuted_by(move.refuted_by);
   view.set_state(std::string(traffic::to_string(traffic::MoveState::kProposed)));
   return view;
+}
+
+/// The first of a way's links that takes no flows, with what is known of it; `otherwise`: all of them do by now.
+std::string Engine::why_left(const std::vector<LinkId>& way, const std::string& otherwise) const {
+  for (const LinkId link : way) {
+    const LinkState state = fabric_->link(link).state;
+    if (state == LinkState::kHealthy || state == LinkState::kUnknown) continue;
+    const diagnosis::LinkStatus& health = link_watch_.status(link);
+    const bool well = health.condition == diagnosis::LinkCondition::kHealthy ||
+                      health.condition == diagnosis::LinkCondition::kUnknown;
+    if (well) return fabric_->link_name(link) + " is drained by an operator";
+    return fabric_->link_name(link) + " is " + std::string(to_string(health.condition)) +
+           (health.evidence.empty() ? "" : ": " + health.evidence);
+  }
+  return otherwise;
 }
 
 MoveOrder Engine::order_for(const traffic::PlannedMove& move, std::int64_t now_ns) const {
@@ -332,7 +354,8 @@ void Engine::set_mode(Mode mode) {
 }
 
 Result<void> Engine::set_acting(bool on, std::int64_t /*now_ns*/) {
-  if (mode_ == Mode::kPaused) return Error{"paused; 'tectl resume' first"};
+  if (mode_ == Mode::kPaused && on)
+    return Error{"paused; 'tectl resume' goes back to the mode before, 'tectl act off' to observe"};
   set_mode(on ? Mode::kAct : Mode::kObserve);
   return {};
 }

@@ -97,7 +97,11 @@ class Engine {
   [[nodiscard]] std::int64_t started_ns() const { return started_ns_; }
   [[nodiscard]] const std::map<std::string, std::uint64_t>& events() const { return events_; }
   /// Links whose condition changed since the last call, for the log: what happened, and why.
-  std::vector<std::string> take_link_news() { return std::exchange(link_news_, {}); }
+  struct News {
+    std::string text;
+    bool is_warning = true;
+  };
+  std::vector<News> take_link_news() { return std::exchange(link_news_, {}); }
   /// By the wall clock, seconds since 1970.
   [[nodiscard]] double wall_s(std::int64_t now_ns) const;
   /// False while paths of data flows are still being explored.
@@ -124,6 +128,7 @@ class Engine {
   [[nodiscard]] std::set<LinkId> drained_links() const;
   [[nodiscard]] std::string pinned_flow(const std::string& beginning) const;
   void carry_out(bool forced_only, std::int64_t now_ns);
+  [[nodiscard]] std::string why_left(const std::vector<LinkId>& way, const std::string& otherwise) const;
   [[nodiscard]] MoveOrder order_for(const traffic::PlannedMove& move, std::int64_t now_ns) const;
 
   EngineOptions options_;
@@ -158,7 +163,7 @@ class Engine {
   PlanOutcome last_plan_;
   std::map<std::pair<std::string, SteeringKey>, std::int64_t> steering_used_ns_;
   std::map<std::string, std::uint64_t> events_;  ///< from agents, by kind
-  std::vector<std::string> link_news_;
+  std::vector<News> link_news_;
   std::set<std::string> connected_;  ///< nodes that have a session
   std::set<NodeId> distrusted_;      ///< switches that did not choose by the port when last seen
   std::set<NodeId> silent_;          ///< switches that answered no probe when last seen

@@ -43,17 +43,21 @@ void Engine::watch_links(std::int64_t now_ns) {
   for (const LinkWatch::Change& change : link_watch_.judge(now_ns)) {
     paths |= change.paths;
     if (change.before == change.now.condition) continue;  // drained by an operator, or not any more
-    link_news_.push_back(fabric_->link_name(change.link) + " was " + std::string(to_string(change.before)) + ", is " +
-                         std::string(to_string(change.now.condition)) +
-                         (change.now.evidence.empty() ? "" : ": " + change.now.evidence));
+    const bool well = change.now.condition == diagnosis::LinkCondition::kHealthy ||
+                      change.now.condition == diagnosis::LinkCondition::kUnknown;
+    link_news_.push_back({fabric_->link_name(change.link) + " was " + std::string(to_string(change.before)) + ", is " +
+                              std::string(to_string(change.now.condition)) +
+                              (change.now.evidence.empty() ? "" : ": " + change.now.evidence),
+                          !well});
   }
   if (!paths) return;
   snapshot_.reset();
   for (const NodeId node : knowledge_.sync()) {
     trials_.begin_anew(node);
-    link_news_.push_back(fabric_->node(node).name + " hashes over another group now: its ports are probed again");
+    link_news_.push_back({fabric_->node(node).name + " hashes over another group now: its ports are probed again"});
   }
   prober_.knowledge_changed();
+  targets_stale_ = true;  // hosts may have lost their way, or have one again
   mover_.supersede_all("a link changed meanwhile: rates before and after do not compare");
   links_changed_ns_ = now_ns;
   plan_stale_ = true;

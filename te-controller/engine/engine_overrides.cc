@@ -34,8 +34,8 @@ std::string Engine::override_with(v1::OverrideView order, std::int64_t now_ns) {
   if (ttl_s > 0) order.set_until_s(order.set_s() + ttl_s);
   const v1::OverrideView* older = overrides_.find(order.kind(), order.target());
   const std::string replaced = older == nullptr ? std::string() : describe(*older, order.set_s());
-  link_news_.push_back((order.label().empty() ? order.target() : order.label()) + " is " +
-                       describe(order, order.set_s()));
+  link_news_.push_back(
+      {(order.label().empty() ? order.target() : order.label()) + " is " + describe(order, order.set_s())});
   overrides_.set(std::move(order));
   overrides_changed(now_ns);
   return replaced;
@@ -46,8 +46,7 @@ Result<void> Engine::take_back(const std::string& kind, const std::string& targe
   const std::string held = kind == Overrides::kPin ? pinned_flow(target) : drain_name(*fabric_, target);
   auto erased = overrides_.erase(kind, held);
   if (!erased) return erased;
-  link_news_.push_back(held + " is not " + (kind == Overrides::kDrain ? "drained" : "pinned") +
-                       " any more: taken back by " + who);
+  link_news_.push_back({"the " + kind + " of " + held + " is over: taken back by " + who, false});
   overrides_changed(now_ns);
   return {};
 }
@@ -65,8 +64,8 @@ std::string Engine::pinned_flow(const std::string& beginning) const {
 void Engine::expire_overrides(std::int64_t now_ns) {
   const auto ended = overrides_.expire(wall_s(now_ns));
   for (const v1::OverrideView& one : ended)
-    link_news_.push_back(one.target() + " is not " + (one.kind() == Overrides::kDrain ? "drained" : "pinned") +
-                         " any more: the time that " + one.who() + " gave is over");
+    link_news_.push_back(
+        {"the " + one.kind() + " of " + one.target() + " is over: so is the time that " + one.who() + " gave", false});
   if (!ended.empty()) overrides_changed(now_ns);
 }
 

@@ -48,6 +48,7 @@ struct FlowRecord {
   std::uint64_t nak_other = 0;
   std::uint64_t duplicate_packets = 0;
   std::uint64_t psn_gaps = 0;
+  std::uint64_t reordered_packets = 0;
   std::uint64_t steered_packets = 0;
   std::optional<std::uint32_t> local_qpn;
   std::optional<std::uint32_t> remote_qpn;

@@ -129,6 +129,8 @@ bool take_number(WireReader& reader, std::uint64_t tag, ReportedFlow& flow) {
       return take(reader, record.duplicate_packets);
     case varint_tag(Report::kPsnGapsFieldNumber):
       return take(reader, record.psn_gaps);
+    case varint_tag(Report::kReorderedPacketsFieldNumber):
+      return take(reader, record.reordered_packets);
     case varint_tag(Report::kSteeredPacketsFieldNumber):
       return take(reader, record.steered_packets);
     case varint_tag(Report::kEndedFieldNumber):
@@ -185,6 +187,7 @@ FlowRecord record_of(const v1::FlowReport& report) {
   record.nak_other = report.nak_other();
   record.duplicate_packets = report.duplicate_packets();
   record.psn_gaps = report.psn_gaps();
+  record.reordered_packets = report.reordered_packets();
   record.steered_packets = report.steered_packets();
   return record;
 }

@@ -89,6 +89,8 @@ void LinkWatch::take(const TraceOutcome& outcome, std::int64_t now_ns) {
   const bool there = order.beyond != kNoId && outcome.silent == kNoId && !outcome.proved.empty();
   if (there) health_.silent(order.beyond, kProbesOfTrace, now_ns);  // it drops what is not answered behind it
   if (outcome.silent == kNoId) return;
+  const auto flow = parse_flow_id(order.flow);
+  if (flow && is_cut_off(flow->pair())) return;  // switches without a way to it are silent, or say so
   const bool asked = order.beyond == kNoId && ask_directly(order, outcome.silent, now_ns);
   if (!asked) health_.silent(outcome.silent, outcome.probes, now_ns);
 }
@@ -186,6 +188,15 @@ bool LinkWatch::does_not_arrive(const Flow& flow, const Track& track, std::int64
       sent, [&](const RateSample& sample) { return sample.rate_bps > 0 && sample.begin_ns >= since_ns; });
 }
 
+bool LinkWatch::is_down(LinkId link) const { return link != kNoId && status(link).condition == LinkCondition::kDown; }
+
+bool LinkWatch::is_cut_off(const AddressPair& pair) const {
+  const auto source = parts_.fabric->find_address(pair.source);
+  const auto destination = parts_.fabric->find_address(pair.destination);
+  return (source && is_down(parts_.fabric->port(*source).out)) ||
+         (destination && is_down(parts_.fabric->port(*destination).in));
+}
+
 bool LinkWatch::lost(const FlowId& flow) const {
   const auto found = std::ranges::lower_bound(tracks_, flow, {}, &Track::flow);
   return found != tracks_.end() && found->flow == flow && found->lost;
@@ -199,7 +210,7 @@ void LinkWatch::look_at(const Flow& flow, Track& track, std::int64_t now_ns) {
   if (!lost && std::exchange(track.lost, false)) track.back_off_ns = 0;
   if (lost) {
     track.lost = true;
-    trace(flow, track, path, now_ns);
+    if (!is_cut_off(flow.id.pair())) trace(flow, track, path, now_ns);
   } else if (path.reaches() && flow.ingress && now_ns - track.arrived_ns <= interval_ns_) {
     for (const LinkId link : path.links) health_.passed(link, now_ns);
   }
@@ -263,19 +274,22 @@ void LinkWatch::count(Track& track, const Flow& flow, const ComposedPath& path, 
     return;
   }
   const FlowRecord& report = flow.ingress->report;
-  const bool anew = track.way != path.links || report.packets < track.packets || report.psn_gaps < track.gaps;
+  const bool anew = track.way != path.links || report.packets < track.packets || report.psn_gaps < track.gaps ||
+                    report.reordered_packets < track.reordered;
   if (!anew && now_ns - track.counted_ns < kLossLookNs) return;
   if (anew) {
     track.way = path.links;
     track.seconds.clear();
     track.settling = true;
   } else if (!std::exchange(track.settling, false)) {
-    track.seconds.push_back(
-        {.links = {}, .packets = report.packets - track.packets, .gaps = report.psn_gaps - track.gaps});
+    const std::uint64_t gaps = report.psn_gaps - track.gaps;
+    const std::uint64_t late = std::min(gaps, report.reordered_packets - track.reordered);
+    track.seconds.push_back({.links = {}, .packets = report.packets - track.packets, .gaps = gaps - late});
     if (track.seconds.size() > kLossSeconds) track.seconds.erase(track.seconds.begin());
   }
   track.packets = report.packets;
   track.gaps = report.psn_gaps;
+  track.reordered = report.reordered_packets;
   track.counted_ns = now_ns;
 }
 

@@ -58,6 +58,8 @@ class LinkWatch {
   void set_drained(std::set<LinkId> links) { drained_ = std::move(links); }
   std::vector<Outgoing> take_outgoing() { return tracer_.take_outgoing(); }
 
+  /// A host at either end has lost its own link: that explains whatever does not arrive between them.
+  [[nodiscard]] bool is_cut_off(const AddressPair& pair) const;
   /// What the flow sends does not arrive, as its two hosts say.
   [[nodiscard]] bool lost(const FlowId& flow) const;
   [[nodiscard]] const diagnosis::LinkStatus& status(LinkId link) const { return health_.status(link); }
@@ -69,6 +71,7 @@ class LinkWatch {
     std::vector<LinkId> way;  ///< as it was then; what is counted starts anew when it changes
     std::uint64_t packets = 0;
     std::uint64_t gaps = 0;
+    std::uint64_t reordered = 0;
     std::vector<diagnosis::FlowLoss> seconds;  ///< newest last
     std::int64_t counted_ns = 0;
     bool settling = false;         ///< on a new way: what broke the sequence at the change may still be reported
@@ -79,6 +82,7 @@ class LinkWatch {
   };
 
   [[nodiscard]] LinkState state_of(LinkId link) const;
+  [[nodiscard]] bool is_down(LinkId link) const;
   void take(const TraceOutcome& outcome, std::int64_t now_ns);
   bool ask_directly(const TraceOrder& trace, LinkId silent, std::int64_t now_ns);
   void follow_flows();

@@ -91,7 +91,10 @@ std::vector<v1::OverrideView> Overrides::expire(double wall_s) {
 
 void Overrides::restore(const std::vector<v1::OverrideView>& all) {
   held_.clear();
-  for (const v1::OverrideView& one : all) held_.insert_or_assign({one.kind(), one.target()}, one);
+  for (const v1::OverrideView& one : all) {
+    const auto [held, is_new] = held_.try_emplace({one.kind(), one.target()}, one);
+    if (!is_new && lasts_longer(one, held->second)) held->second = one;
+  }
   has_changed();
   changed_ = false;  // it is stored
 }
@@ -119,14 +122,20 @@ std::optional<std::vector<v1::OverrideView>> Overrides::take_changes() {
   return all();
 }
 
+bool lasts_longer(const v1::OverrideView& one, const v1::OverrideView& other) {
+  return other.until_s() != 0 && (one.until_s() == 0 || one.until_s() > other.until_s());
+}
+
 Result<std::set<LinkId>> links_to_drain(const Fabric& fabric, std::string_view target) {
   const std::string name(target);
   const std::size_t colon = name.find(':');
   const auto node = fabric.find_node(name.substr(0, colon));
-  if (!node) return Error{"no node of the fabric is called '" + name.substr(0, colon) + "'; 'tectl nodes' lists them"};
+  if (!node)
+    return Error{"no node of the fabric is called '" + name.substr(0, colon) +
+                 "'; 'tectl nodes' lists them; a link is written as NODE:PORT of one of its ends"};
   if (fabric.node(*node).is_host())
-    return Error{name +
-                 " is a host's: its flows have no other way than its own cable; drain switches or links between them"};
+    return Error{name + (colon == std::string::npos ? " is a host" : " is a host's port") +
+                 ": its flows have no other way than its own cable; drain switches or links between them"};
   std::set<LinkId> links;
   const auto add = [&](PortId port) {
     const Port& of = fabric.port(port);

@@ -32,6 +32,7 @@ class Overrides {
   Result<void> erase(const std::string& kind, const std::string& target);
   /// Ends those whose time is over, and returns them.
   std::vector<v1::OverrideView> expire(double wall_s);
+  /// Of several with one kind and target, the one that lasts longest.
   void restore(const std::vector<v1::OverrideView>& all);
 
   [[nodiscard]] const v1::OverrideView* find(const std::string& kind, const std::string& target) const;
@@ -49,6 +50,9 @@ class Overrides {
   std::size_t pins_ = 0;
   bool changed_ = false;
 };
+
+/// `one` ends later than `other`.
+[[nodiscard]] bool lasts_longer(const v1::OverrideView& one, const v1::OverrideView& other);
 
 /// Both directions of what a drain's target names: all links of a switch ("spine1"), or one cable between switches
 /// ("leaf1:spine2", the node and port at either end). Errors: nothing has that name; it is a host or a host's cable,

@@ -70,6 +70,7 @@ v1::FlowView Views::flow_view(const Flow& flow, const PlanIndex& plan, std::int6
   const FlowRecord& report = end.report;
   view.set_naks(static_cast<double>(report.nak_sequence + report.nak_rnr + report.nak_other));
   view.set_duplicates(static_cast<double>(report.duplicate_packets));
+  view.set_reordered(static_cast<double>(report.reordered_packets));
   if (flow.egress) {
     view.set_packets_sent(static_cast<double>(flow.egress->report.packets));
     view.set_packets_steered(static_cast<double>(flow.egress->report.steered_packets));
@@ -136,7 +137,8 @@ std::vector<v1::PathView> Views::path_views(const AddressPair& pair, std::int64_
       view.add_nodes(fabric.node(link.to).name);
       view.add_links(fabric.port_name(link.from_port));
       narrowest = view.links_size() == 1 ? link.capacity_bps : std::min(narrowest, link.capacity_bps);
-      fullest = std::max(fullest, elastic[id]);
+      const bool of_host = fabric.node(link.from).is_host() || fabric.node(link.to).is_host();
+      if (!of_host) fullest = std::max(fullest, elastic[id]);  // it is the same whatever the path
       down |= link.state == LinkState::kDown;
       drained |= link.state == LinkState::kDrained;
     }
@@ -205,12 +207,32 @@ std::string Views::why(const Flow& flow, std::int64_t now_ns) const {
     }
   }
   if (text.empty() && engine_->steered(flow)) text = "steered by an earlier run of the controller";
-  if (text.empty()) text = "ECMP hashes its own source port " + std::to_string(flow.wire_port()) + " onto this path";
+  const bool known = engine_->knowledge().way(flow.id.pair(), flow.wire_port()).reaches();
+  const std::string port = std::to_string(flow.wire_port());
+  if (text.empty() && known) text = "ECMP hashes its own source port " + port + " onto this path";
+  if (text.empty()) text = "its path is not known: no probe of its own source port " + port + " has shown it";
   if (!engine_->fabric().find_address(flow.id.source) || !engine_->fabric().find_address(flow.id.destination)) {
     text += "; one of its addresses is not in the topology file, so its path cannot be known";
   }
   if (flow.kind(now_ns) == FlowKind::kAck) text += "; it carries acknowledgements only";
   return text;
+}
+
+/// "yes", and where to; or why not, as the last plan saw it.
+std::string Views::movable(const Flow& flow, std::int64_t now_ns) const {
+  const std::string now = engine_->plan_builder().immovable(flow, now_ns);
+  const PlanIndex plan = index_plan();
+  const auto planned = plan.flow.find(flow.id);
+  if (!now.empty() || planned == plan.flow.end()) return now.empty() ? "yes" : now;
+  const traffic::PlanFlow& seen = plan.outcome->job->input.flows[planned->second];
+  if (!seen.immovable.empty()) return seen.immovable;
+  if (seen.candidate_count == 0) return "no port is known that leads another way";
+  const auto& moves = plan.outcome->plan.moves;
+  const auto move = std::ranges::find(moves, planned->second, &traffic::PlannedMove::flow);
+  if (move == moves.end()) return "yes";
+  const v1::MoveView record = engine_->record_of(*plan.outcome, *move);
+  return "yes; the plan moves it to " + record.to_path() + " by port " + std::to_string(move->to_port) + ": " +
+         record.reason();
 }
 
 Result<v1::Explanation> Views::explain(const std::string& id, std::int64_t now_ns) {
@@ -228,8 +250,7 @@ Result<v1::Explanation> Views::explain(const std::string& id, std::int64_t now_n
     *explanation.add_options() = std::move(view);
   }
   explanation.set_why(why(*found, now_ns));
-  const std::string immovable = engine_->plan_builder().immovable(*found, now_ns);
-  explanation.set_movable(immovable.empty() ? "yes" : immovable);
+  explanation.set_movable(movable(*found, now_ns));
   const auto& moves = engine_->ledger().moves();
   for (auto move = moves.rbegin(); move != moves.rend(); ++move) {
     if (move->second.flow_id() == found->id.short_id()) *explanation.add_history() = move->second;

@@ -51,6 +51,7 @@ class Views {
   /// IP bits/s measured, of flows whose path is known.
   [[nodiscard]] std::vector<double> load_by_link();
   [[nodiscard]] Result<std::vector<IpAddress>> addresses_of(const std::string& text) const;
+  [[nodiscard]] std::string movable(const Flow& flow, std::int64_t now_ns) const;
   [[nodiscard]] std::string why(const Flow& flow, std::int64_t now_ns) const;
   void add_warnings(v1::Status& status, std::int64_t now_ns) const;
   void add_link_warnings(v1::Status& status) const;

@@ -102,13 +102,18 @@ std::vector<double> Views::load_by_link() {
 }
 
 std::map<LinkId, std::string> Views::drains(std::int64_t now_ns) const {
-  std::map<LinkId, std::string> drains;
+  std::map<LinkId, v1::OverrideView> longest;  // a cable and its switch may both be drained
   for (const v1::OverrideView& one : engine_->overrides().all()) {
     if (one.kind() != Overrides::kDrain) continue;
     const auto links = links_to_drain(engine_->fabric(), one.target());
     if (!links) continue;
-    for (const LinkId link : *links) drains.emplace(link, describe(one, engine_->wall_s(now_ns)));
+    for (const LinkId link : *links) {
+      const auto [held, is_new] = longest.try_emplace(link, one);
+      if (!is_new && lasts_longer(one, held->second)) held->second = one;
+    }
   }
+  std::map<LinkId, std::string> drains;
+  for (const auto& [link, one] : longest) drains.emplace(link, describe(one, engine_->wall_s(now_ns)));
   return drains;
 }
 

@@ -34,6 +34,8 @@ v1::Status Views::status(std::int64_t now_ns) {
   std::size_t not_counted = 0;
   int steered = 0;
   double slowest = 0;
+  double all_payload = 0;
+  double all_rates = 0;
   for (const auto& [id, flow] : engine_->fleet().flows()) {
     const bool path_known = engine_->knowledge().way(id.pair(), flow.wire_port()).reaches();
     known += path_known ? 1 : 0;
@@ -41,6 +43,8 @@ v1::Status Views::status(std::int64_t now_ns) {
     if (flow.kind(now_ns) != FlowKind::kData) continue;
     not_counted += path_known ? 0 : 1;
     const double payload = flow.last_rates().payload_bps;
+    all_payload += payload;
+    all_rates += flow.last_rates().rate_bps;
     slowest = elastic == 0 ? payload : std::min(slowest, payload);
     ++elastic;
   }
@@ -54,7 +58,9 @@ v1::Status Views::status(std::int64_t now_ns) {
   status.set_probes_sent(static_cast<int>(engine_->prober().counters().sent));
   status.set_probes_lost(static_cast<int>(engine_->prober().counters().lost));
   if (engine_->last_plan().job) {
-    status.set_predicted_slowest_flow_bps(engine_->last_plan().plan.slowest_goal_bps);
+    // The load model counts IP bits.
+    const double share = all_rates > 0 ? all_payload / all_rates : 1;
+    status.set_predicted_slowest_flow_bps(share * engine_->last_plan().plan.slowest_goal_bps);
     status.set_last_plan_ms(engine_->last_plan().computed_ms);
   }
   status.set_plan_cycles(engine_->plan_cycles());

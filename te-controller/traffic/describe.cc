@@ -31,7 +31,7 @@ std::string load_text(const Fabric& fabric, const Problem& problem, const Placem
                       const char* verb) {
   const std::uint32_t flows = placement.flows(link);
   return fabric.link_name(link) + " " + verb + " " + count(flows, "flow") + " (" +
-         format_rate_bps(problem.capacity_bps[link] / flows) + " each)";
+         format_rate_bps(problem.capacity_bps[link] / flows) + (flows == 1 ? ")" : " each)");
 }
 
 std::string reason(const Fabric& fabric, const Problem& problem, const Placement& before, const Placement& after,

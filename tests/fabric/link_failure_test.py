@@ -51,6 +51,27 @@ class DeadLink(unittest.TestCase):
                     failure.mend()
                     wait_for(lambda: not wrong_paths(here), 10, f"paths after leaf1:{spine} was mended")
 
+    def test_a_dead_cable_of_a_host_blames_no_other_link_and_moves_no_flow_of_others(self):
+        with scene(traffic_options=PATIENT | {"retries": 250}) as here:
+            here.act_until_converged()
+            here.wait_settled()
+            moves = here.status()["moves_total"]
+            here.lab.fail("h3:eth0")
+            cut = {"h3:eth0", "leaf1:h3"}
+            end = time.monotonic() + 8
+
+            def blamed():
+                return {link["from"] for link in here.product.get("/v1/links")["links"] if link["state"] not in ("healthy", "unknown")}
+
+            wait_for(lambda: blamed() == cut, 2, "the dead cable is not known")
+            wait_for(lambda: time.monotonic() > end or blamed() != cut, 10, "")
+            self.assertEqual(blamed(), cut)
+            made = [move for move in here.product.get("/v1/moves?limit=400")["moves"] if move["number"] > moves]
+            self.assertEqual([move for move in made if move.get("forced")], [])
+            here.lab.restore("h3:eth0")
+            here.wait_converged(time.monotonic())
+            self.assertEqual([line for line in here.status().get("warnings", []) if "fit no path" in line], [])
+
     def restore(self, switch_agents, seed):
         with scene(spec={"seed": seed}, switch_agents=switch_agents, traffic_options=PATIENT) as here:
             if switch_agents:

@@ -53,6 +53,11 @@ class StatsFiles(unittest.TestCase):
             path.write_text("".join(self.line(number) for number in range(3, 20)))
             endpoints.update()
             self.assertEqual(endpoints.series["h1", 7, "messages_completed"].values, list(range(1, 20)))
+            for number in (20, 21):     # two files later, what was in between is lost
+                path.rename(path.with_suffix(".jsonl.1"))
+                path.write_text(self.line(number))
+            endpoints.update()
+            self.assertEqual(endpoints.series["h1", 7, "messages_completed"].values, [*range(1, 20), 21])
 
     @staticmethod
     def line(number):

@@ -17,6 +17,7 @@ struct PsnRow {
   std::vector<Step> steps;
   std::uint64_t gaps;
   std::uint64_t duplicates;
+  std::uint64_t reordered = 0;
 };
 
 std::vector<PsnRow> psn_rows() {
@@ -36,6 +37,18 @@ std::vector<PsnRow> psn_rows() {
        {{5}, {6}, {8}, {5}, {6}, {7}, {8}, {9}},
        1,
        2},
+      {"one comes late, nothing was lost", {{5}, {7}, {6}, {8}, {9}}, 1, 0, 1},
+      {"one comes late over the wrap", {{0xFFFFFE}, {0}, {0xFFFFFF}, {1}, {2}}, 1, 0, 1},
+      {"one comes later", {{5}, {7}, {8}, {9}, {6}, {10}, {11}}, 1, 0, 1},
+      {"two come late", {{5}, {8}, {6}, {7}, {9}}, 1, 0, 1},
+      {"one comes late, and the sender goes back nevertheless",
+       {{5}, {7}, {6}, {8}, {9}, {6}, {7}, {8}, {9}, {10}},
+       1,
+       4,
+       1},
+      {"one comes late, then another", {{5}, {7}, {6}, {8}, {10}, {9}, {11}}, 2, 0, 2},
+      {"one comes late, then one is lost", {{5}, {7}, {6}, {8}, {10}, {9}, {10}, {11}}, 2, 0, 1},
+      {"one is lost, and a second after the sender went back", {{5}, {7}, {8}, {6}, {8}, {7}, {8}, {9}}, 2, 0, 0},
       {"duplicate over the wrap", {{0xFFFFFF}, {0}, {0xFFFFFF}, {0}, {1}}, 0, 2},
       {"a jump ahead of more than 2^16 is a new connection", {{5}, {0x20000}, {0x20001}}, 0, 0},
       {"a jump back of more than 2^16 is a new connection", {{0x500000}, {5}, {6}}, 0, 0},
@@ -67,6 +80,7 @@ TEST_P(Psn, FollowsTheRows) {
     EXPECT_EQ(flow.counters.packets, row.steps.size());
     EXPECT_EQ(flow.counters.psn_gaps, row.gaps);
     EXPECT_EQ(flow.counters.duplicate_packets, row.duplicates);
+    EXPECT_EQ(flow.counters.reordered_packets, row.reordered);
     ASSERT_TRUE(datapath().erase_flow(flow.key));
   }
 }

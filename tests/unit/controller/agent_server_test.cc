@@ -176,7 +176,7 @@ TEST_F(AgentServerTest, WarnsOfWhomItRefusesUntilTheyAreAccepted) {
   (void)connect("");
   ASSERT_TRUE(run_until([&] { return server_->counters().refused == 3; }));
   ASSERT_EQ(server_->warnings().size(), 2U);
-  EXPECT_TRUE(server_->warnings()[0].starts_with("agent 127.0.0.1 was refused 1 times: certificate of 'h1', serial "));
+  EXPECT_TRUE(server_->warnings()[0].starts_with("agent 127.0.0.1 was refused: certificate of 'h1', serial "));
   const auto agent = connect("h1");
   hello(*agent, "h1");
   ASSERT_TRUE(receive(agent));

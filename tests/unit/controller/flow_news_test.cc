@@ -43,6 +43,7 @@ v1::FlowReport full_report(const FlowId& id) {
   report.set_ended(true);
   report.set_ack_packets(23);
   report.set_nak_other(24);
+  report.set_reordered_packets(25);
   return report;
 }
 

@@ -151,6 +151,7 @@ TEST_F(ApiTest, DrainsAndTakesBackInTheNameOfWhoAsks) {
   EXPECT_EQ(ask("POST", "/v1/drain?target=h1").status, 409);
   EXPECT_EQ(ask("POST", "/v1/drain").status, 400);
   EXPECT_EQ(ask("POST", "/v1/drain?target=spine1&ttl_s=soon").status, 400);
+  EXPECT_EQ(ask("POST", "/v1/drain?target=spine1&force=yes").status, 400);
   EXPECT_EQ(ask("POST", "/v1/drain?target=spine1&reason=a%0Aforged%20line").status, 400);
   EXPECT_EQ(ask("POST", "/v1/drain?target=spine1&reason=%ff").status, 400);
   EXPECT_EQ(ask("POST", "/v1/drain?target=spine1&reason=" + std::string(201, 'a')).status, 400);
@@ -178,8 +179,11 @@ TEST_F(ApiTest, SwitchesTheModeAndWakesTheController) {
   EXPECT_NE(ask("POST", "/v1/act?on=true").body.find("\"mode\":\"act\""), std::string::npos);
   EXPECT_NE(ask("POST", "/v1/pause").body.find("\"mode\":\"paused\""), std::string::npos);
   EXPECT_EQ(ask("POST", "/v1/act?on=true").status, 409);
+  EXPECT_NE(ask("POST", "/v1/act?on=false").body.find("\"mode\":\"observe\""), std::string::npos);
+  EXPECT_NE(ask("POST", "/v1/act?on=true").body.find("\"mode\":\"act\""), std::string::npos);
+  EXPECT_NE(ask("POST", "/v1/pause").body.find("\"mode\":\"paused\""), std::string::npos);
   EXPECT_NE(ask("POST", "/v1/resume").body.find("\"mode\":\"act\""), std::string::npos);
-  EXPECT_EQ(woken_, 3);
+  EXPECT_EQ(woken_, 6);
 }
 
 /// Serves on a socket of its own; the io_context runs in another thread.

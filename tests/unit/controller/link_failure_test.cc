@@ -81,6 +81,28 @@ TEST_P(LinkFailure, FlowsLeaveADeadLinkAtOnceAndComeBackWhenItIsMended) {
   EXPECT_LE(simulation.busiest_switch_second(), 200U);
 }
 
+TEST_P(LinkFailure, ADeadCableOfAHostBlamesNoOtherLink) {
+  converge();
+  const Fabric& fabric = simulation.engine().fabric();
+  const std::string host = "h" + std::to_string(1 + std::get<0>(GetParam()) % 8);
+  const PortId port = fabric.node(*fabric.find_node(host)).ports.front();
+  const std::string leaf = fabric.node(fabric.link(fabric.port(port).out).to).name;
+  const int moves = simulation.engine().ledger().total();
+  simulation.set_cable(host, leaf, false);
+  simulation.run_for(15 * kSecond);
+  EXPECT_EQ(condition(host, leaf), diagnosis::LinkCondition::kDown);
+  for (LinkId link = 0; link < fabric.links().size(); ++link) {
+    const bool of_host =
+        fabric.link(link).from == fabric.port(port).node || fabric.link(link).to == fabric.port(port).node;
+    EXPECT_EQ(fabric.link(link).state == LinkState::kHealthy, !of_host)
+        << fabric.link_name(link) << ": " << simulation.engine().link_watch().status(link).evidence;
+  }
+  for (int number = moves + 1; number <= simulation.engine().ledger().total(); ++number)
+    EXPECT_FALSE(simulation.engine().ledger().find(number)->forced()) << number;
+  simulation.set_cable(host, leaf, true);
+  EXPECT_GE(simulation.run_until_slowest(kNear * kIdealBps, 3 * kSecond, 15 * kSecond), 0) << simulation.slowest_bps();
+}
+
 TEST_P(LinkFailure, FlowsLeaveADeadLinkThoughTheirWayWasNotKnownYet) {
   simulation.connect_agents();
   simulation.run_for(350 * kMs);  // all have told of their flows, few have been probed

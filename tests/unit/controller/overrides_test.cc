@@ -62,6 +62,14 @@ TEST(Overrides, ChangesAreToldOnce) {
   EXPECT_TRUE(changes->empty());
 }
 
+TEST(Overrides, OfTwoThatAreStoredUnderOneNameTheLongerHolds) {
+  Overrides overrides;
+  overrides.restore(
+      {held(Overrides::kDrain, "a", 100), held(Overrides::kDrain, "a", 0), held(Overrides::kDrain, "a", 50)});
+  ASSERT_EQ(overrides.all().size(), 1U);
+  EXPECT_EQ(overrides.all().front().until_s(), 0);
+}
+
 TEST(Overrides, TakingBackWhatIsNotThereSaysWhatIs) {
   Overrides overrides;
   overrides.set(held(Overrides::kDrain, "spine1", 100));
@@ -173,6 +181,15 @@ TEST_F(Obeys, ADrainOutlivesTheControllerAndIsTakenBack) {
   EXPECT_FALSE(engine().take_back(Overrides::kDrain, "leaf1:spine3", "bob", simulation.now()));
   ASSERT_TRUE(engine().take_back(Overrides::kDrain, "leaf1:spine2", "bob", simulation.now()));
   EXPECT_EQ(std::ranges::count(fabric.links(), LinkState::kDrained, &Link::state), 0);
+}
+
+TEST_F(Obeys, ADrainStoredUnderTheOtherEndOfItsCableIsTakenBackByEitherName) {
+  PersistentState state;
+  state.overrides = {held(Overrides::kDrain, "spine2:leaf1", 0)};
+  simulation.restart_controller(state);
+  EXPECT_FALSE(engine().take_back(Overrides::kDrain, "leaf1:spine3", "bob", simulation.now()));
+  EXPECT_TRUE(engine().take_back(Overrides::kDrain, "spine2:leaf1", "bob", simulation.now()));
+  EXPECT_TRUE(engine().overrides().all().empty());
 }
 
 TEST_F(Obeys, WhatIsDownIsNotMadeDrained) {

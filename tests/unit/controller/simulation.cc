@@ -228,10 +228,9 @@ void Simulation::connect_switch_agents() {
   for (LinkId link = 0; link < fabric_.links().size(); ++link) report_link(link);
 }
 
-/// By the agent of the switch that sends into it.
+/// By the agent of the node that sends into it.
 void Simulation::report_link(LinkId link) {
   const Link& of = fabric_.link(link);
-  if (fabric_.node(of.from).is_host()) return;
   v1::AgentMessage message;
   v1::LinkReport& report = *message.mutable_links()->add_links();
   report.set_interface(fabric_.port(of.from_port).name);
@@ -248,7 +247,8 @@ void Simulation::set_cable(const std::string& a, const std::string& b, bool work
     const std::string& to = fabric_.node(fabric_.link(link).to).name;
     if (!(from == a && to == b) && !(from == b && to == a)) continue;
     fabric_.set_link_state(link, works ? LinkState::kHealthy : LinkState::kDown);
-    if (spec_.switch_agents) at(now_ns_ + kLatencyNs, [this, link] { report_link(link); });
+    const bool told = spec_.switch_agents || fabric_.node(fabric_.link(link).from).is_host();
+    if (told) at(now_ns_ + kLatencyNs, [this, link] { report_link(link); });
   }
   rates_stale_ = true;
   update_rates();
