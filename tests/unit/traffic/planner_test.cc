@@ -124,8 +124,7 @@ TEST_F(QuickstartPlan, EachMoveSaysWhyAndWhatWouldRefuteIt) {
   ASSERT_FALSE(found.moves.empty());
   EXPECT_NE(found.moves[0].reason.find("carries 8 flows (6.25 Mbit/s each)"), std::string::npos)
       << found.moves[0].reason;
-  EXPECT_NE(found.moves[0].reason.find("will carry 1 flow (50 Mbit/s)"), std::string::npos)
-      << found.moves[0].reason;
+  EXPECT_NE(found.moves[0].reason.find("will carry 1 flow (50 Mbit/s)"), std::string::npos) << found.moves[0].reason;
   EXPECT_NE(found.moves[0].refuted_by.find("a probe of port " + std::to_string(found.moves[0].to_port)),
             std::string::npos);
 }
