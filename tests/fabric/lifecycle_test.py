@@ -87,7 +87,7 @@ class Lifecycle(unittest.TestCase):
             spec.write("hosts: 4\nspinez: 2\n")
             spec.flush()
             refused = te_lab("up", "--file", spec.name)
-        self.assertEqual(refused.returncode, 1)
+        self.assertEqual(refused.returncode, 2)
         self.assertIn("spinez", refused.stderr)
 
     def test_up_that_fails_half_way_removes_what_it_made(self):
@@ -244,7 +244,7 @@ class Rails(unittest.TestCase):
 
     def test_too_few_leaves_are_refused(self):
         refused = te_lab("up", "--nics", 4, "--leaves", 2)
-        self.assertEqual(refused.returncode, 1)
+        self.assertEqual(refused.returncode, 2)
         self.assertIn("multiple of 4", refused.stderr)
 
 
